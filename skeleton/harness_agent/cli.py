@@ -2,5 +2,8 @@
 
 
 def main(argv: list[str]) -> int:
-    """Run one command (`argv` without the program name); return the exit code."""
+    """Run one command and return its exit code.
+
+    `argv` is without the program name; data goes to stdout, all else to stderr.
+    """
     raise NotImplementedError

@@ -6,10 +6,14 @@ from .types import Message, ToolResult
 
 
 class Model(Protocol):
+    """Sends one request, retries included, and returns the reply."""
+
     def complete(self, messages: list[Message], tools: list[dict]) -> Message: ...
 
 
 class Tool(Protocol):
+    """One function that the model may call."""
+
     name: str
     schema: dict  # JSON schema of the parameters
 
@@ -17,6 +21,8 @@ class Tool(Protocol):
 
 
 class Session(Protocol):
+    """One conversation, kept on disk as it grows."""
+
     id: str
     messages: list[Message]
 

@@ -20,18 +20,24 @@ class Message:
 
 @dataclass
 class ToolResult:
+    """What one call answers: one `tool` message."""
+
     text: str
     denied: bool = False
 
 
 @dataclass
 class Options:
+    """What the command line or the evaluation API asks for."""
+
     cwd: str = ""  # empty: the current directory
     flags: dict = field(default_factory=dict)  # flag name without dashes -> value
 
 
 @dataclass
 class Result:
+    """How a run ended; `exit_code` is from the closed table of the document."""
+
     text: str = ""
     exit_code: int = 0
     session_id: str = ""

@@ -1,1 +1,7 @@
-fn main(){}
+//! The `pipeline` program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    doc2harness::cli::main().into()
+}

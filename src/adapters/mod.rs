@@ -1,0 +1,1 @@
+//! Each file knows one outside thing: GitHub, the index, Docker, the scripted model.

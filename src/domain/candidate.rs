@@ -1,0 +1,55 @@
+//! A candidate: a directory that somebody filled in, or a mutant, one fault of another candidate.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::clause::ClauseId;
+
+/// Where a candidate's tree comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A directory as it stands.
+    Tree(PathBuf),
+    /// A directory with the edits of a mutant's file made in a copy.
+    Mutant { of: PathBuf, file: PathBuf },
+}
+
+/// A candidate by name; the name is its path below `candidates/`, or its last part elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    pub name: String,
+    pub source: Source,
+}
+
+/// The file form of a mutant: exact edits, each of which must match once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MutantFile {
+    /// The fault, as a statement about the harness.
+    pub title: String,
+    /// Clauses that it breaks.
+    #[schemars(with = "Vec<String>")]
+    pub breaks: Vec<ClauseId>,
+    /// The candidate that is changed; `reference` unless said.
+    #[serde(default = "reference")]
+    pub of: String,
+    /// Stands on the ladder of vacuous harnesses: controls must unmask it.
+    #[serde(default)]
+    pub vacuous: bool,
+    pub edit: Vec<Edit>,
+}
+
+/// `find` occurs exactly once in `file`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Edit {
+    pub file: String,
+    pub find: String,
+    pub replace: String,
+}
+
+fn reference() -> String {
+    "reference".to_owned()
+}

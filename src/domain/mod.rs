@@ -1,0 +1,12 @@
+//! Nouns and their invariants: no I/O, no clock; nothing fails but parsing.
+
+pub mod candidate;
+pub mod case;
+pub mod clause;
+pub mod decision;
+pub mod document;
+pub mod evidence;
+pub mod expect;
+pub mod issue;
+pub mod place;
+pub mod verdict;

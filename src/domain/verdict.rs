@@ -1,0 +1,276 @@
+//! How a trial ended, as values: outcomes of single runs, and verdicts after the controls have gated them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::case::CaseId;
+
+/// How one run of one case or control ended, before gating.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "status")]
+pub enum Outcome {
+    Passed,
+    Failed(Failure),
+    /// Our side broke, or we do not know why; never counted as either.
+    Invalid(Fault),
+}
+
+/// Why a candidate failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    pub reason: Reason,
+    /// What was expected, in the words of the assertion.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub expected: String,
+    /// What was seen instead.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub saw: String,
+    /// Where in the evidence, for example `launch 1, request 2`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub place: String,
+}
+
+/// The closed list of reasons; [`Reason::rule`] says what follows from each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// An assertion of the case did not hold.
+    Assertion,
+    /// A control that gates the case failed: the pass proves nothing.
+    Control,
+    /// A launch was killed at its time limit.
+    Timeout,
+    /// A launch died of a signal that nobody sent, or of its memory limit.
+    Crash,
+    /// The candidate's entry could not be started.
+    Contract,
+    /// It asked the model more often than the script foresees.
+    ScriptOverrun,
+}
+
+/// What broke on our side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    pub kind: FaultKind,
+    pub message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FaultKind {
+    /// The sandbox could not be made or did not answer.
+    Sandbox,
+    /// The fixture could not be laid or the files not be read back.
+    Files,
+    /// No room for evidence.
+    DiskFull,
+    /// The same run gave contradictory outcomes.
+    Unstable,
+}
+
+/// What follows from how a trial ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rule {
+    /// Tried again before it is reported.
+    pub retried: bool,
+    /// Enters the pass rate's denominator.
+    pub counted: bool,
+}
+
+impl Reason {
+    pub const ALL: [Self; 6] = [
+        Self::Assertion,
+        Self::Control,
+        Self::Timeout,
+        Self::Crash,
+        Self::Contract,
+        Self::ScriptOverrun,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Assertion => "assertion",
+            Self::Control => "control",
+            Self::Timeout => "timeout",
+            Self::Crash => "crash",
+            Self::Contract => "contract",
+            Self::ScriptOverrun => "script-overrun",
+        }
+    }
+}
+
+impl FaultKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Sandbox => "sandbox",
+            Self::Files => "files",
+            Self::DiskFull => "disk-full",
+            Self::Unstable => "unstable",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Outcome {
+    pub fn failed(reason: Reason) -> Self {
+        Self::Failed(Failure {
+            reason,
+            expected: String::new(),
+            saw: String::new(),
+            place: String::new(),
+        })
+    }
+
+    /// The one table of what is retried and counted.
+    pub fn rule(&self) -> Rule {
+        let (retried, counted) = match self {
+            Self::Passed | Self::Failed(_) => (false, true),
+            Self::Invalid(fault) => match fault.kind {
+                FaultKind::Sandbox | FaultKind::Files => (true, false),
+                FaultKind::DiskFull | FaultKind::Unstable => (false, false),
+            },
+        };
+        Rule { retried, counted }
+    }
+
+    pub fn passed(&self) -> bool {
+        matches!(self, Self::Passed)
+    }
+
+    /// `pass`, `fail` or `invalid`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Passed => "pass",
+            Self::Failed(_) => "fail",
+            Self::Invalid(_) => "invalid",
+        }
+    }
+
+    /// `pass`, or the reason.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Passed => "pass",
+            Self::Failed(failure) => failure.reason.as_str(),
+            Self::Invalid(fault) => fault.kind.as_str(),
+        }
+    }
+}
+
+/// The verdict on one case for one candidate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    pub candidate: String,
+    pub case: CaseId,
+    /// After gating.
+    pub outcome: Outcome,
+    /// The case's own outcome.
+    pub own: Outcome,
+    /// Each control that gates it, and how it ended (`pass`, or the reason).
+    pub controls: Vec<ControlSeen>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlSeen {
+    pub name: String,
+    pub ended: String,
+    pub passed: bool,
+}
+
+impl Verdict {
+    /// Gates a case's own outcome by its controls: PASS only when it and all of them passed.
+    ///
+    /// A control that is invalid makes a pass invalid, since nobody knows whether it proves anything;
+    /// a failure stays a failure.
+    pub fn gated(
+        candidate: &str,
+        case: &CaseId,
+        own: Outcome,
+        controls: Vec<(String, Outcome)>,
+    ) -> Self {
+        let outcome = if own.passed() {
+            let failed = controls
+                .iter()
+                .find(|(_, outcome)| matches!(outcome, Outcome::Failed(_)));
+            let invalid = controls
+                .iter()
+                .find(|(_, outcome)| matches!(outcome, Outcome::Invalid(_)));
+            match (failed, invalid) {
+                (Some((name, control)), _) => Outcome::Failed(Failure {
+                    reason: Reason::Control,
+                    expected: format!("control {name} passes"),
+                    saw: format!("control {name}: {}", control.reason()),
+                    place: format!("controls/{name}"),
+                }),
+                (None, Some((_, control))) => control.clone(),
+                (None, None) => Outcome::Passed,
+            }
+        } else {
+            own.clone()
+        };
+        Self {
+            candidate: candidate.to_owned(),
+            case: case.clone(),
+            outcome,
+            own,
+            controls: controls
+                .into_iter()
+                .map(|(name, outcome)| ControlSeen {
+                    name,
+                    ended: outcome.reason().to_owned(),
+                    passed: outcome.passed(),
+                })
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn invalid() -> Outcome {
+        Outcome::Invalid(Fault {
+            kind: FaultKind::Sandbox,
+            message: "gone".into(),
+        })
+    }
+
+    #[test]
+    fn controls_gate_passes_only() {
+        let check = |own: Outcome, controls: Vec<Outcome>, expected: &str| {
+            let controls = controls
+                .into_iter()
+                .enumerate()
+                .map(|(idx, outcome)| (format!("c{idx}"), outcome))
+                .collect();
+            let verdict = Verdict::gated("x", &CaseId::new("a/b"), own, controls);
+            assert_eq!(verdict.outcome.reason(), expected);
+        };
+        let failed = || Outcome::failed(Reason::Assertion);
+        check(Outcome::Passed, vec![], "pass");
+        check(
+            Outcome::Passed,
+            vec![Outcome::Passed, Outcome::Passed],
+            "pass",
+        );
+        check(Outcome::Passed, vec![Outcome::Passed, failed()], "control");
+        check(Outcome::Passed, vec![invalid(), failed()], "control");
+        check(Outcome::Passed, vec![invalid(), Outcome::Passed], "sandbox");
+        check(failed(), vec![invalid()], "assertion");
+        check(failed(), vec![failed()], "assertion");
+        check(invalid(), vec![failed()], "sandbox");
+    }
+
+    #[test]
+    fn nothing_of_ours_is_counted() {
+        assert!(Outcome::Passed.rule().counted);
+        assert!(Outcome::failed(Reason::Timeout).rule().counted);
+        assert!(!invalid().rule().counted);
+    }
+}

@@ -1,0 +1,1 @@
+//! Pure calculation: the random generator, the seed and the time are arguments.

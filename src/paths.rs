@@ -1,0 +1,84 @@
+//! Where things of a project lie. Only `cli`, `web` and `stages` know paths.
+
+use std::path::{Path, PathBuf};
+
+/// A checkout of the project, or any folder laid out like it.
+#[derive(Debug, Clone)]
+pub struct Project {
+    root: PathBuf,
+}
+
+impl Project {
+    /// The folder itself, or the nearest one above it, that holds `pipeline/` and `data/document/`.
+    pub fn find(start: &Path) -> Option<Self> {
+        start
+            .ancestors()
+            .find(|dir| dir.join("pipeline").is_dir() && dir.join("data/document").is_dir())
+            .map(|dir| Self {
+                root: dir.to_path_buf(),
+            })
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The settings file of a stage.
+    pub fn settings(&self, stage: &str) -> PathBuf {
+        self.root.join("pipeline").join(format!("{stage}.toml"))
+    }
+
+    pub fn document(&self) -> PathBuf {
+        self.root.join("data/document")
+    }
+
+    pub fn inventory(&self) -> PathBuf {
+        self.root.join("data/inventory")
+    }
+
+    pub fn cases(&self) -> PathBuf {
+        self.root.join("cases")
+    }
+
+    pub fn reviews(&self) -> PathBuf {
+        self.root.join("reviews")
+    }
+
+    pub fn skeleton(&self) -> PathBuf {
+        self.root.join("skeleton")
+    }
+
+    pub fn candidates(&self) -> PathBuf {
+        self.root.join("candidates")
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.root.join("data/db/pipeline.sqlite")
+    }
+
+    /// Collected pages and files as they came; never edited.
+    pub fn raw(&self) -> PathBuf {
+        self.root.join("data/raw")
+    }
+
+    pub fn runs(&self) -> PathBuf {
+        self.root.join("data/runs")
+    }
+
+    /// Installed copies of candidates, by digest.
+    pub fn frozen(&self) -> PathBuf {
+        self.root.join("data/frozen")
+    }
+
+    pub fn builds(&self) -> PathBuf {
+        self.root.join("data/builds")
+    }
+
+    /// A path as people should see it: below the root it is relative.
+    pub fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(&self.root)
+            .unwrap_or(path)
+            .display()
+            .to_string()
+    }
+}

@@ -1,0 +1,8 @@
+//! Stages: each is a `Config`, a `Summary` and a `run`. A stage reads stored facts, calls methods, and stores facts;
+//! what is left to do is a query, so a second run continues, and a third does nothing and says so.
+
+pub mod context;
+pub mod failure;
+
+pub use context::{Context, Progress};
+pub use failure::{Classify, Failure, Kind, Result};

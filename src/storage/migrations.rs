@@ -1,0 +1,68 @@
+//! The schema, as named steps that run once each and are never edited after they land.
+
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::database::DatabaseError;
+
+const MIGRATIONS: &[(&str, &str)] = &[(
+    "0001-stage-log",
+    "CREATE TABLE stage_log (
+        stage TEXT PRIMARY KEY,
+        inputs TEXT NOT NULL,
+        finished_at TEXT NOT NULL,
+        summary TEXT NOT NULL
+    ) STRICT;",
+)];
+
+pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), DatabaseError> {
+    connection
+        .execute_batch("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY) STRICT;")?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let done: Vec<String> = transaction
+        .prepare("SELECT name FROM migrations ORDER BY name")?
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    if let Some(name) = done
+        .iter()
+        .find(|name| !MIGRATIONS.iter().any(|(known, _)| known == name))
+    {
+        return Err(DatabaseError::Newer {
+            path: path.to_path_buf(),
+            name: name.clone(),
+        });
+    }
+    for (name, sql) in MIGRATIONS {
+        if !done.iter().any(|applied| applied == name) {
+            transaction.execute_batch(sql)?;
+            transaction.execute("INSERT INTO migrations (name) VALUES (?1)", [name])?;
+        }
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::database::{Database, DatabaseError};
+
+    #[test]
+    fn a_second_opening_changes_nothing_and_a_newer_file_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("deep/p.sqlite");
+        let mut first = Database::open(&path).expect("opens");
+        drop(Database::open(&path).expect("opens again"));
+        first
+            .write()
+            .and_then(|tx| {
+                tx.execute("INSERT INTO migrations VALUES ('9999-later')", [])?;
+                Ok(tx.commit()?)
+            })
+            .expect("writes");
+        assert!(matches!(
+            Database::open(&path),
+            Err(DatabaseError::Newer { .. })
+        ));
+    }
+}

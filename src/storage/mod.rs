@@ -1,0 +1,8 @@
+//! Rows and files turned into domain types and back. The database can be deleted: it is rebuilt from
+//! `data/raw/`, `reviews/` and `cases/`.
+
+pub mod database;
+pub mod migrations;
+pub mod reviews;
+pub mod settings;
+pub mod stage_log;

@@ -1,0 +1,116 @@
+//! The decision files below `reviews/`, one a kind of subject: append-only JSON lines, flushed before we go on.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::domain::decision::{Decision, SubjectKind};
+use crate::domain::place::Place;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ReviewsError {
+    #[error("cannot read or write {path}")]
+    File {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("{place}: {message}")]
+    Line { place: Place, message: String },
+}
+
+/// The file of a kind.
+pub fn file(reviews: &Path, kind: SubjectKind) -> PathBuf {
+    reviews.join(format!("{}s.jsonl", kind.as_str()))
+}
+
+/// All decisions of a kind, in the order they were made; none when there is no file.
+pub fn read(reviews: &Path, kind: SubjectKind) -> Result<Vec<Decision>, ReviewsError> {
+    let path = file(reviews, kind);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(ReviewsError::File { path, source }),
+    };
+    let line = |(idx, line): (usize, &str)| {
+        let fault = |message: String| ReviewsError::Line {
+            place: Place::new(&path, idx + 1),
+            message,
+        };
+        let decision: Decision =
+            serde_json::from_str(line).map_err(|error| fault(error.to_string()))?;
+        if decision.on.kind != kind {
+            return Err(fault(format!("{} belongs into another file", decision.on)));
+        }
+        Ok(decision)
+    };
+    text.lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+        .map(line)
+        .collect()
+}
+
+/// Appends one decision, and returns when it is on the disk. A torn last line is closed first.
+pub fn append(reviews: &Path, decision: &Decision) -> Result<(), ReviewsError> {
+    let path = file(reviews, decision.on.kind);
+    let write = || -> std::io::Result<()> {
+        std::fs::create_dir_all(reviews)?;
+        let mut file = OpenOptions::new()
+            .create(true)
+            .read(true)
+            .append(true)
+            .open(&path)?;
+        file.lock()?;
+        let mut line = serde_json::to_vec(decision)?;
+        line.push(b'\n');
+        if torn(&mut file)? {
+            line.insert(0, b'\n');
+        }
+        file.write_all(&line)?;
+        file.sync_data()
+    };
+    write().map_err(|source| ReviewsError::File {
+        path: path.clone(),
+        source,
+    })
+}
+
+fn torn(file: &mut File) -> std::io::Result<bool> {
+    if file.metadata()?.len() == 0 {
+        return Ok(false);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0u8];
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::decision::Verb;
+
+    #[test]
+    fn decisions_come_back_in_order_and_faults_name_the_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let decision = |why: &str| Decision {
+            at: "2026-12-01T00:00:00Z".into(),
+            by: "r".into(),
+            on: "cluster:x".parse().expect("a subject"),
+            digest: "d".into(),
+            decision: Verb::Approve,
+            why: why.into(),
+        };
+        append(folder.path(), &decision("first")).expect("writes");
+        append(folder.path(), &decision("second")).expect("writes");
+        let made = read(folder.path(), SubjectKind::Cluster).expect("reads");
+        assert_eq!(made, [decision("first"), decision("second")]);
+
+        let path = file(folder.path(), SubjectKind::Cluster);
+        let mut text = std::fs::read_to_string(&path).expect("reads");
+        text.push_str("{\"at\":");
+        std::fs::write(&path, text).expect("writes");
+        let error = read(folder.path(), SubjectKind::Cluster).expect_err("must fail");
+        assert!(matches!(error, ReviewsError::Line { place, .. } if place.line == 3));
+    }
+}

@@ -4,5 +4,6 @@
 pub mod database;
 pub mod migrations;
 pub mod reviews;
+pub mod runs;
 pub mod settings;
 pub mod stage_log;

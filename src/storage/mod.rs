@@ -2,6 +2,7 @@
 //! `data/raw/`, `reviews/` and `cases/`.
 
 pub mod database;
+pub mod documents;
 pub mod migrations;
 pub mod reviews;
 pub mod runs;

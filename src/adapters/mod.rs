@@ -1,1 +1,2 @@
 //! Each file knows one outside thing: GitHub, the index, Docker, the scripted model.
+pub mod mock;

@@ -829,6 +829,15 @@ impl Bindings {
         }
     }
 
+    /// The text with each placeholder filled by a letter, to check its form before any value is known.
+    pub fn filled(text: &str) -> String {
+        let mut out = text.to_owned();
+        for (_, name) in placeholders(text) {
+            out = out.replace(&format!("{{{name}}}"), "x");
+        }
+        out
+    }
+
     /// Replaces every placeholder that has a value; other braces stay.
     pub fn expand(&self, text: &str) -> String {
         if !text.contains('{') {

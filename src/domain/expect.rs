@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::case::{Launch, Route};
+use super::case::{Bindings, Launch, Route};
 use super::clause::Channel;
 
 /// One assertion. `channel` says where to look, the selectors what to look at, the tests what must hold;
@@ -264,12 +264,12 @@ impl Expect {
             "`count` goes with `at`",
         );
         if let Some(path) = &self.at
-            && let Err(error) = serde_json_path::JsonPath::parse(path)
+            && let Err(error) = serde_json_path::JsonPath::parse(&Bindings::filled(path))
         {
             faults.push(format!("at = {path:?}: {error}"));
         }
         for pattern in [&self.matches, &self.lacks_match].into_iter().flatten() {
-            if let Err(error) = regex::Regex::new(pattern) {
+            if let Err(error) = regex::Regex::new(&Bindings::filled(pattern)) {
                 faults.push(format!("{pattern:?} is not a regular expression: {error}"));
             }
         }

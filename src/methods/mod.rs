@@ -1,1 +1,2 @@
 //! Pure calculation: the random generator, the seed and the time are arguments.
+pub mod judge;

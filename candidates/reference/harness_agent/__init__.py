@@ -1,0 +1,3 @@
+"""A coding-agent harness: one model, a set of tools, rules about their use."""
+
+VERSION = "1.0.0"

@@ -1,0 +1,106 @@
+"""Hooks: commands of the user that run at certain moments and may block what comes next."""
+
+import json
+import os
+import subprocess
+import tempfile
+
+from . import processes
+
+EVENTS = ("session_start", "user_prompt", "before_tool", "after_tool", "before_compact", "stop")
+KEYS = ("match", "command", "timeout_s")
+DEFAULT_TIMEOUT_S = 10
+MOST_CONTEXT = 10_000
+
+
+class Blocked(Exception):
+    """A hook ended with 2; the text is its reason."""
+
+
+def check_hooks(value):
+    """Return the setting `hooks`; raise ValueError when it is not valid."""
+    if not isinstance(value, dict):
+        raise ValueError("hooks must be an object")
+    for event, hooks in value.items():
+        if event not in EVENTS:
+            raise ValueError(f"hooks: unknown event {event}")
+        if not isinstance(hooks, list) or not all(isinstance(hook, dict) for hook in hooks):
+            raise ValueError(f"hooks.{event} must be a list of objects")
+        for hook in hooks:
+            _check_hook(event, hook)
+    return value
+
+
+def _check_hook(event, hook):
+    for key in hook:
+        if key not in KEYS:
+            raise ValueError(f"hooks.{event}: unknown key {key}")
+    if not isinstance(hook.get("command"), str) or not hook["command"].strip():
+        raise ValueError(f"hooks.{event}: command must be a non-empty string")
+    if not isinstance(hook.get("match", ""), str):
+        raise ValueError(f"hooks.{event}: match must be a string")
+    timeout_s = hook.get("timeout_s", DEFAULT_TIMEOUT_S)
+    if isinstance(timeout_s, float) and timeout_s.is_integer():
+        timeout_s = hook["timeout_s"] = int(timeout_s)
+    if isinstance(timeout_s, bool) or not isinstance(timeout_s, int) or not 1 <= timeout_s <= 600:
+        raise ValueError(f"hooks.{event}: timeout_s must be an integer from 1 to 600")
+
+
+class Hooks:
+    """The hooks of one workspace."""
+
+    def __init__(self, setting, cwd, environment, warn):
+        self.setting = setting
+        self.cwd = cwd
+        self.environment = environment  # function that returns the variables of a command
+        self.warn = warn
+
+    def run(self, event, session_id, **more) -> list[str]:
+        """Run the hooks of an event in order; return what they printed, or raise Blocked."""
+        printed = []
+        for hook in self.setting.get(event, []):
+            if "tool" in more and not matches(hook.get("match", ""), more["tool"]):
+                continue
+            facts = {"event": event, "session_id": session_id, "cwd": self.cwd, **more}
+            if text := self._run_one(event, hook, facts):
+                printed.append(text)
+        return printed
+
+    def _run_one(self, event, hook, facts) -> str:
+        timeout_s = hook.get("timeout_s", DEFAULT_TIMEOUT_S)
+        with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+            stdin.write(json.dumps(facts, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+            stdin.seek(0)
+            process = processes.spawn(hook["command"], self.cwd, self.environment(), stdin, stdout, stderr)
+            try:
+                process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                processes.kill_group(process)
+                self.warn(f"hook {event}: timed out after {timeout_s} s")
+                return ""
+            except BaseException:
+                processes.kill_group(process)
+                raise
+            processes.forget_if_gone(process)
+            if process.returncode == 2:
+                raise Blocked(read_back(stderr).strip() or "blocked")
+            if process.returncode != 0:
+                status = process.returncode
+                self.warn(f"hook {event}: exit {status if status > 0 else 128 - status}")
+                return ""
+            text = read_back(stdout).strip()
+            return text if len(text) <= MOST_CONTEXT else text[:MOST_CONTEXT] + "…"
+
+
+def read_back(file) -> str:
+    size = os.fstat(file.fileno()).st_size
+    return os.pread(file.fileno(), min(size, 1_000_000), 0).decode("utf-8", "replace")
+
+
+def matches(pattern: str, tool: str) -> bool:
+    names = [name.strip() for name in pattern.split("|")]
+    return pattern.strip() in ("", "*") or tool in names
+
+
+def context_block(event: str, text: str) -> str:
+    return f'<hook event="{event}">\n{text}\n</hook>'

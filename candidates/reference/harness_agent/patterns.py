@@ -1,0 +1,136 @@
+"""Pattern languages: path globs, command wildcards, and gitignore rules."""
+
+import re
+from functools import lru_cache
+
+
+def expand_braces(pattern: str) -> list[str]:
+    """Return the patterns that `{a,b}` stands for; an unclosed brace is an ordinary character."""
+    start = pattern.find("{")
+    while start >= 0:
+        depth, parts, last = 0, [], start + 1
+        for index in range(start, len(pattern)):
+            char = pattern[index]
+            if char == "{":
+                depth += 1
+            elif char == "," and depth == 1:
+                parts.append(pattern[last:index])
+                last = index + 1
+            elif char == "}":
+                depth -= 1
+                if depth == 0:
+                    parts.append(pattern[last:index])
+                    if len(parts) == 1:
+                        break
+                    tails = expand_braces(pattern[index + 1 :])
+                    return [
+                        pattern[:start] + middle + tail
+                        for part in parts
+                        for middle in expand_braces(part)
+                        for tail in tails
+                    ]
+        start = pattern.find("{", start + 1)
+    return [pattern]
+
+
+def glob_source(pattern: str, gitignore=False) -> str:
+    """Translate one glob without braces into the source of a regular expression.
+
+    `*` and `?` stay inside a path part, `**` as a whole part spans parts. Unclosed brackets are
+    literal. Gitignore adds `\\` as escape and `^` as a second sign of negation.
+    """
+    out, index = [], 0
+    while index < len(pattern):
+        char = pattern[index]
+        starts_part = index == 0 or pattern[index - 1] == "/"
+        if starts_part and pattern.startswith("**/", index):
+            out.append("(?:[^/]+/)*")
+            index += 3
+        elif starts_part and pattern[index:] == "**":
+            out.append(".+")
+            index += 2
+        elif char == "[" and (found := _bracket_set(pattern, index, gitignore)):
+            out.append(found[0])
+            index = found[1]
+        elif char == "\\" and gitignore and index + 1 < len(pattern):
+            out.append(re.escape(pattern[index + 1]))
+            index += 2
+        else:
+            out.append({"*": "[^/]*", "?": "[^/]"}.get(char) or re.escape(char))
+            index += 1
+    return "".join(out)
+
+
+def _bracket_set(pattern, start, gitignore):
+    """Translate the set that begins at `start`; return it and the index after it, None when it is no set."""
+    negated = pattern[start + 1 : start + 2] in (("!", "^") if gitignore else ("!",))
+    first = start + 1 + negated
+    end = pattern.find("]", first + 1)
+    if end < 0:
+        return None
+    body = pattern[first:end].replace("\\", r"\\")
+    for sign in "[]^&~|":
+        body = body.replace(sign, "\\" + sign)
+    source = "(?!/)[" + ("^" if negated else "") + body + "]"
+    try:
+        re.compile(source)
+    except re.error:
+        return None
+    return source, end + 1
+
+
+@lru_cache(maxsize=256)
+def glob_regex(pattern: str):
+    """Compile a path glob; it has to match the whole path."""
+    sources = [glob_source(plain.removeprefix("./")) for plain in expand_braces(pattern)]
+    return re.compile("(?s:" + "|".join(sources) + r")\Z")
+
+
+@lru_cache(maxsize=256)
+def command_regex(pattern: str):
+    """Compile a command pattern: `*` stands for any text, everything else for itself."""
+    return re.compile(".*".join(re.escape(part) for part in pattern.split("*")) + r"\Z", re.DOTALL)
+
+
+class IgnoreRules:
+    """The rules of one ignore file in gitignore syntax; the last rule that matches decides."""
+
+    def __init__(self, text: str):
+        self.rules = []
+        for line in text.splitlines():
+            rule = self._parse(line)
+            if rule:
+                self.rules.append(rule)
+
+    def matches(self, path: str, is_dir: bool) -> bool:
+        """Tell whether `path` (relative, `/` between parts) or a directory above it is ignored."""
+        parts = path.split("/")
+        for depth in range(1, len(parts) + 1):
+            if self._matches_one("/".join(parts[:depth]), is_dir or depth < len(parts)):
+                return True
+        return False
+
+    def _matches_one(self, path, is_dir):
+        ignored = False
+        for regex, negated, only_dirs in self.rules:
+            if (is_dir or not only_dirs) and regex.match(path):
+                ignored = not negated
+        return ignored
+
+    @staticmethod
+    def _parse(line):
+        line = line.rstrip("\r\n")
+        while line.endswith(" ") and not line.endswith("\\ "):
+            line = line[:-1]
+        if not line or line.startswith("#"):
+            return None
+        negated = line.startswith("!")
+        line = line[negated:]
+        only_dirs = line.endswith("/")
+        line = line.rstrip("/") if only_dirs else line
+        if not line:
+            return None
+        anchored = "/" in line
+        line = line.removeprefix("/")
+        prefix = "" if anchored else "(?:.*/)?"
+        return re.compile("(?s:" + prefix + glob_source(line, gitignore=True) + r")\Z"), negated, only_dirs

@@ -1,0 +1,145 @@
+"""Commands that the harness starts: their output, their process groups, and how both end."""
+
+import atexit
+import codecs
+import os
+import select
+import signal
+import subprocess
+import time
+
+OUTPUT_LIMIT = 30000
+DRAIN_READS = 64  # of 64 KiB: bounds one look at the pipe of a command that writes without end
+
+_groups = set()  # process groups that may still have members
+
+
+def spawn(command, cwd, env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT):
+    """Start `/bin/sh -c command` as the head of a process group without a terminal."""
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", command],
+        cwd=cwd,
+        env=env,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,
+    )
+    _groups.add(process.pid)
+    return process
+
+
+def signal_group(group, number) -> bool:
+    """Send a signal to a process group; return whether it has members."""
+    try:
+        os.killpg(group, number)
+        return True
+    except ProcessLookupError:
+        _groups.discard(group)
+        return False
+    except PermissionError:
+        return True
+
+
+def kill_group(process):
+    signal_group(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def forget_if_gone(process):
+    """After the head has ended: an empty group's number may be given away again, so drop it."""
+    signal_group(process.pid, 0)
+
+
+@atexit.register
+def kill_everything():
+    for group in list(_groups):
+        signal_group(group, signal.SIGKILL)
+
+
+def run_command(command, cwd, env, limit_s) -> str:
+    """Run a command to its end or to the time limit; return its output and how it ended."""
+    process = spawn(command, cwd, env)
+    capture = Capture()
+    try:
+        ended = pump(process, capture, time.monotonic() + limit_s)
+    finally:
+        if process.poll() is None:
+            kill_group(process)
+        drain(process.stdout.fileno(), capture)
+        process.stdout.close()
+        forget_if_gone(process)
+    last = exit_line(process.returncode) if ended else f"[timed out after {limit_s} s]"
+    return with_last_line(capture.text(), last)
+
+
+def pump(process, capture, deadline) -> bool:
+    """Copy output until the shell itself ends; children that hold the pipe are not waited for."""
+    pipe = process.stdout.fileno()
+    os.set_blocking(pipe, False)
+    open_pipe = True
+    while True:
+        ended = process.poll() is not None
+        open_pipe = open_pipe and drain(pipe, capture)
+        if ended:
+            return True
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            return False
+        if open_pipe:
+            select.select([pipe], [], [], min(left_s, 0.02))
+        else:
+            try:
+                process.wait(left_s)
+            except subprocess.TimeoutExpired:
+                return False
+
+
+def drain(pipe, capture) -> bool:
+    """Read what is there; return False at the end of the pipe."""
+    for _ in range(DRAIN_READS):
+        try:
+            data = os.read(pipe, 65536)
+        except BlockingIOError:
+            return True
+        if not data:
+            return False
+        capture.add(data)
+    return True
+
+
+def exit_line(status) -> str:
+    return f"[exit {status if status >= 0 else 128 - status}]"
+
+
+def with_last_line(text, last) -> str:
+    if text and not text.endswith("\n"):
+        text += "\n"
+    return text + last
+
+
+class Capture:
+    """Output in a bounded memory: the head and the tail are kept, the middle is counted."""
+
+    def __init__(self):
+        self.half = OUTPUT_LIMIT // 2
+        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self.head = ""
+        self.tail = ""
+        self.n_chars = 0
+
+    def add(self, data, final=False):
+        text = self.decoder.decode(data, final)
+        self.n_chars += len(text)
+        room = self.half - len(self.head)
+        self.head += text[:room]
+        self.tail += text[room:]
+        if len(self.tail) > 8 * self.half:
+            self.tail = self.tail[-self.half :]
+
+    def text(self) -> str:
+        self.add(b"", final=True)
+        n_left_out = self.n_chars - 2 * self.half
+        if n_left_out <= 0:
+            return self.head + self.tail
+        return f"{self.head}\n[{n_left_out} characters left out]\n{self.tail[-self.half:]}"

@@ -1,0 +1,78 @@
+"""bash and job: commands of the model, in the foreground and in the background."""
+
+import os
+import signal
+import tempfile
+import time
+
+from .. import processes
+from ..errors import ToolError
+
+POLITE_WAIT_S = 2.0
+
+
+def bash(context, command, timeout_s=None, background=False):
+    if background:
+        if timeout_s is not None:
+            raise ToolError('parameter "timeout_s" cannot be combined with background')
+        return context.jobs.start(command, context.roots.workspace, context.shell_env())
+    limit_s = timeout_s if timeout_s is not None else context.settings["bash_timeout_s"]
+    return processes.run_command(command, context.roots.workspace, context.shell_env(), limit_s)
+
+
+def job(context, id, action):
+    running = context.jobs.get(id)
+    if action == "kill":
+        running.kill()
+    return running.output()
+
+
+class Jobs:
+    """The background commands of this process; `processes` ends them with it."""
+
+    def __init__(self):
+        self.jobs = {}
+
+    def start(self, command, cwd, env) -> str:
+        job_id = f"j{len(self.jobs) + 1}"
+        self.jobs[job_id] = Job(command, cwd, env)
+        return f"[job {job_id} started]"
+
+    def get(self, job_id):
+        if job_id not in self.jobs:
+            raise ToolError(f'unknown job "{job_id}"; known jobs: {", ".join(self.jobs) or "none"}')
+        return self.jobs[job_id]
+
+
+class Job:
+    def __init__(self, command, cwd, env):
+        self.output_file = tempfile.TemporaryFile()
+        self.process = processes.spawn(command, cwd, env, stdout=self.output_file)
+        self.killed = False
+
+    def output(self) -> str:
+        status = self.process.poll()
+        capture = processes.Capture()
+        at = 0  # `pread`, because the command shares the file position
+        while data := os.pread(self.output_file.fileno(), 65536, at):
+            capture.add(data)
+            at += len(data)
+        if self.killed:
+            last = "[killed]"
+        else:
+            last = "[running]" if status is None else processes.exit_line(status)
+        return processes.with_last_line(capture.text(), last)
+
+    def kill(self):
+        """End the process group, politely at first; a job that has ended is left alone."""
+        if self.process.poll() is not None:
+            return
+        self.killed = True
+        deadline = time.monotonic() + POLITE_WAIT_S
+        processes.signal_group(self.process.pid, signal.SIGTERM)
+        while time.monotonic() < deadline:
+            self.process.poll()
+            if not processes.signal_group(self.process.pid, 0):
+                return
+            time.sleep(0.01)
+        processes.kill_group(self.process)

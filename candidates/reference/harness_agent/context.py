@@ -20,7 +20,7 @@ class ToolContext:
 
     @property
     def jobs(self):
-        return self.conversation.jobs()
+        return self.conversation.process.jobs()
 
     def shell_env(self) -> dict:
         return self.conversation.shell_env()

@@ -5,7 +5,7 @@ import os
 from . import compaction, extensions, store
 from .context import ToolContext
 from .conventions import read_ignore_rules
-from .errors import HarnessError, Interrupted, ModelError, PromptBlocked, SettingsError, TimeLimit, UsageError
+from .errors import HarnessError, PromptBlocked, SettingsError, UsageError
 from .front import Front
 from .hooks import Blocked, Hooks, context_block
 from .loop import Agent
@@ -19,15 +19,32 @@ from .transport import split_url
 from .types import Message, Options, Result
 
 
+class ProcessState:
+    """What all conversations of a process share."""
+
+    def __init__(self):
+        self.usage = {"requests": 0, "input_tokens": 0, "output_tokens": 0}
+        self._jobs = None
+
+    def jobs(self):
+        if self._jobs is None:
+            from .tools.shell import Jobs
+
+            self._jobs = Jobs()
+        return self._jobs
+
+
 class Conversation:
     """Handles prompts one after the other; `prepare` says under which options."""
 
-    def __init__(self, options: Options, front: Front):
+    def __init__(self, options: Options, front: Front, process=None):
         self.front = front
+        self.process = process or ProcessState()
+        self.usage = self.process.usage
         self.home = home_directory()
-        self.flags = dict(options.flags)
+        self.flags = self.in_force = dict(options.flags)
+        self.run_flags = {}
         self.workspace = find_workspace(options)
-        self.usage = {"requests": 0, "input_tokens": 0, "output_tokens": 0}  # of the process
         self.session = None
         self.outcome = Result()
         self.chosen_mode = None  # by /mode or Shift-Tab
@@ -35,7 +52,6 @@ class Conversation:
         self.chosen_dirs = []  # by /add-dir
         self.policy = None
         self.is_leaving = False  # after /exit
-        self._jobs = None
         self._hook_context = {}  # session id -> what session_start hooks printed
 
     # Start.
@@ -47,20 +63,23 @@ class Conversation:
         for name in ("allow", "deny", "add-dir"):
             flags[name] = self.flags.get(name, []) + self.run_flags.get(name, [])
         self.in_force = flags
-        base = Roots(self.workspace)
-        for name in flags["add-dir"]:
-            if not os.path.isdir(base.real(name)):
-                raise UsageError(f"--add-dir: no such directory: {name}")
-        self.roots = base
-        self.roles = self.find_roles()
-        if flags.get("agent", "build") not in self.roles:
-            raise UsageError(f"--agent: unknown role {flags['agent']}; known roles: {', '.join(self.roles)}")
+        self.check_flags()
         self._load_settings(flags)
         self._set_up_roots(flags)
         self._set_up_policy(flags)
         self._set_up_model()
         self.hooks = Hooks(self.settings["hooks"], self.workspace, self.shell_env, self.front.warn)
         self.ignore_rules = read_ignore_rules(self.workspace)
+
+    def check_flags(self):
+        """Refuse directories and roles that do not exist."""
+        for name in self.in_force.get("add-dir", []):
+            if not os.path.isdir(os.path.join(self.workspace, name)):
+                raise UsageError(f"--add-dir: no such directory: {name}")
+        self.roles = self.find_roles()
+        if self.in_force.get("agent", "build") not in self.roles:
+            names = ", ".join(self.roles)
+            raise UsageError(f"--agent: unknown role {self.in_force['agent']}; known roles: {names}")
 
     def _load_settings(self, flags):
         self.settings = settings = Settings.load(self.workspace, flags.get("settings", ""))
@@ -187,13 +206,6 @@ class Conversation:
     def offered_tools(self) -> list[str]:
         return Agent(ToolContext(self, self.session), self.policy, "", "", 1).offered()
 
-    def jobs(self):
-        if self._jobs is None:
-            from .tools.shell import Jobs
-
-            self._jobs = Jobs()
-        return self._jobs
-
     def shell_env(self) -> dict:
         """The environment of commands and hooks."""
         inherited = {name: value for name, value in os.environ.items() if name != "HARNESS_API_KEY"}
@@ -213,20 +225,19 @@ class Conversation:
     # Prompts.
 
     def run(self, prompt: str) -> Result:
-        """Handle one prompt, whatever it is; never raise but for an interruption of an interactive turn."""
+        """Handle one prompt, whatever it is; only an interruption is raised, with `outcome` up to date."""
         outcome = self.outcome = Result(session_id=self.session.id)
         before = dict(self.usage)
         try:
             outcome.text = self._handle(prompt)
         except HarnessError as error:
             outcome.exit_code, outcome.error = error.exit_code, str(error)
-        except (TimeLimit, Interrupted) as error:
-            outcome.exit_code, outcome.error = error.exit_code, str(error)
         except Exception as error:
             outcome.exit_code, outcome.error = 1, internal(error)
-        outcome.session_id = self.session.id
-        outcome.usage = {key: count - before[key] for key, count in self.usage.items()}
-        self.front.warned.clear()
+        finally:
+            outcome.session_id = self.session.id
+            outcome.usage = {key: count - before[key] for key, count in self.usage.items()}
+            self.front.warned.clear()
         return outcome
 
     def _handle(self, prompt) -> str:

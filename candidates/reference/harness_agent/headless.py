@@ -10,7 +10,7 @@ def run_headless(prompt: str, options: Options) -> Result:
     from .conversation import Conversation, internal
 
     front = options.front or HeadlessFront()
-    result = Result()
+    conversation, result = None, Result()
     try:
         conversation = Conversation(options, front)
         conversation.prepare()
@@ -18,11 +18,13 @@ def run_headless(prompt: str, options: Options) -> Result:
         if not prompt.startswith(("/", "!")) or prompt.startswith("//"):
             conversation.require_address()
         conversation.choose_session()
-        result = conversation.outcome
         front.event(init_event(conversation))
         front.event({"type": "user", "text": prompt})
         result = conversation.run(prompt)
-    except (HarnessError, TimeLimit, Interrupted) as error:
+    except HarnessError as error:
+        result.exit_code, result.error = error.exit_code, str(error)
+    except (TimeLimit, Interrupted) as error:
+        result = conversation.outcome if conversation else result
         result.exit_code, result.error = error.exit_code, str(error)
     except Exception as error:
         result.exit_code, result.error = 1, internal(error)

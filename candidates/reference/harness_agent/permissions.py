@@ -244,3 +244,22 @@ def _covering(rules, subjects, matches):
 
 def _allows_part(rule, part) -> bool:
     return rule.matches_name(part) and (">" in rule.pattern or not shellsplit.writes_file(part))
+
+
+def judge_check(policy: Policy, tool: str, subject) -> Decision:
+    """Judge a call of which only the subject is known; None when not even that."""
+    arguments = {}
+    if tool == "patch":
+        arguments = {"text": f"*** Update File: {subject}"}
+    elif tool in PATH_TOOLS:
+        arguments = {"path": subject}
+    elif tool == "bash":
+        arguments = {"command": subject or ""}
+    elif tool == "skill":
+        arguments = {"name": subject or ""}
+    elif tool == "job":
+        arguments = {"action": subject or "output"}
+    call = Call(tool, arguments, (subject or "build") if tool == "task" else "")
+    if subject is None and tool in ("bash", "skill"):
+        policy.rules = {kind: [rule for rule in rules if rule.pattern is None] for kind, rules in policy.rules.items()}
+    return policy.judge(call)

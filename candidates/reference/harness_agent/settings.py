@@ -52,7 +52,6 @@ class Settings:
         self.sources = {}
         self.rules = {kind: [] for kind in LISTS}
         self.warnings = []
-        self.model_from_file_flag = False
 
     def __getitem__(self, key):
         return self.values[key]
@@ -62,17 +61,18 @@ class Settings:
         """Read all levels but the flags; raise SettingsError for what cannot be used."""
         settings = cls()
         for level, path in places(workspace).items():
-            settings._add_file(level, path, must_exist=False)
+            settings.add_file(level, path, must_exist=False)
         if os.environ.get("HARNESS_MODEL"):
             settings.set("model", os.environ["HARNESS_MODEL"], "environment")
         if extra_file:
-            settings._add_file("settings", os.path.join(workspace, extra_file), must_exist=True)
+            settings.add_file("settings", os.path.join(workspace, extra_file), must_exist=True)
         return settings
 
     def set(self, key, value, source):
         """Let a value of a higher level take effect; lists and `env` are joined."""
         if key == "permissions":
             for kind, rules in value.items():
+                self.sources[f"permissions.{kind}"] = source
                 for rule in rules:
                     self.add_rule(kind, rule, source)
         elif key in JOINED_LISTS:
@@ -90,7 +90,8 @@ class Settings:
         if all(other.text != text for other in self.rules[kind]):
             self.rules[kind].append(rule)
 
-    def _add_file(self, level, path, must_exist):
+    def add_file(self, level, path, must_exist):
+        """Let the values of one file take effect; raise SettingsError when it cannot be used."""
         content, warnings = read_file(path, must_exist)
         self.warnings += warnings
         for key, value in content.items():

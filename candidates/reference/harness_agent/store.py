@@ -52,7 +52,12 @@ class Listed:
 
     @property
     def updated(self):
-        return timestamp(self.mtime_ns / 1e9)
+        return timestamp(self.mtime_ns // 10**9)
+
+
+def updated(path: str) -> str:
+    """The time of the last change of a session file."""
+    return timestamp(os.stat(path).st_mtime_ns // 10**9)
 
 
 def listed(workspace: str) -> list[Listed]:

@@ -1,2 +1,4 @@
 //! Each file knows one outside thing: GitHub, the index, Docker, the scripted model.
+
+pub mod junit;
 pub mod mock;

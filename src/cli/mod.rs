@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 mod error;
 mod output;
 mod progress;
+pub mod summary;
 
 mod analyze;
 mod build;

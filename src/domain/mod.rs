@@ -9,4 +9,6 @@ pub mod evidence;
 pub mod expect;
 pub mod issue;
 pub mod place;
+pub mod results;
 pub mod verdict;
+pub mod visible;

@@ -1,2 +1,4 @@
 //! Pure calculation: the random generator, the seed and the time are arguments.
+
 pub mod judge;
+pub mod summary;

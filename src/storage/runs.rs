@@ -21,6 +21,7 @@ use sha2::{Digest, Sha256};
 use crate::domain::case::{CaseId, Category};
 use crate::domain::clause::{ClauseId, Scenario};
 use crate::domain::evidence::Evidence;
+use crate::domain::results::{CaseFacts, Facts};
 use crate::domain::verdict::{Outcome, Verdict};
 
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +100,26 @@ pub struct UnitOutcome {
     pub duration_ms: u64,
     /// Of the candidate's processes.
     pub cpu_ms: u64,
+}
+
+impl Plan {
+    /// What tables and reports need to know of the test cases; each case is a family of its own.
+    pub fn facts(&self) -> Facts {
+        self.cases
+            .iter()
+            .filter_map(|case| {
+                let facts = CaseFacts {
+                    category: case.category?,
+                    scenario: case.scenario.unwrap_or(Scenario::Ordinary),
+                    title: case.title.clone(),
+                    clause: case.clause.clone(),
+                    controls: case.controls.iter().map(|id| id.name().into()).collect(),
+                    family: case.id.clone(),
+                };
+                Some((case.id.clone(), facts))
+            })
+            .collect()
+    }
 }
 
 /// A run that is read, or written by this process alone.

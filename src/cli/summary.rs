@@ -1,0 +1,186 @@
+//! The table of verdicts, and one verdict, as words on a terminal.
+
+use std::fmt::Write;
+
+use super::output::table;
+use crate::domain::results::{Group, Tally};
+use crate::domain::verdict::{Outcome, Reason, Verdict};
+use crate::domain::visible::{shortened, visible_line};
+use crate::methods::summary::Summary;
+
+/// Candidates × categories with `passed/counted` in the cells, then what the table leaves out.
+pub fn words(summary: &Summary) -> String {
+    let groups: Vec<Group> = Group::ALL
+        .into_iter()
+        .filter(|group| {
+            let candidates = &summary.candidates;
+            candidates.iter().any(|c| c.groups.contains_key(group))
+        })
+        .collect();
+    let mut header = vec!["candidate", "pass rate", "passed"];
+    header.extend(groups.iter().map(|group| group.heading()));
+    let any_invalid = summary.all.invalid > 0;
+    if any_invalid {
+        header.push("invalid");
+    }
+    let rows = summary.candidates.iter().map(|candidate| {
+        let mut row = vec![
+            visible_line(&candidate.name).into_owned(),
+            percent(candidate.rate),
+            fraction(candidate.all),
+        ];
+        row.extend(groups.iter().map(|group| {
+            let tally = candidate.groups.get(group);
+            tally.copied().map_or_else(String::new, fraction)
+        }));
+        if any_invalid {
+            row.push(candidate.all.invalid.to_string());
+        }
+        row
+    });
+    let mut text = table(&header, rows);
+    let failed = reasons(summary, true);
+    if !failed.is_empty() {
+        write!(text, "\n\nfailed   {} ({failed})", summary.all.failed).expect("a String");
+    }
+    if summary.vacuous > 0 {
+        write!(
+            text,
+            "\n         {} of them passed on their own, but a control shows that the pass proves nothing",
+            summary.vacuous
+        )
+        .expect("a String");
+    }
+    if any_invalid {
+        write!(
+            text,
+            "\ninvalid  {} ({}): our side broke; they are in no rate",
+            summary.all.invalid,
+            reasons(summary, false)
+        )
+        .expect("a String");
+    }
+    if summary.without_category > 0 {
+        write!(
+            text,
+            "\nnote     {} verdicts are on cases that the suite no longer holds: in the rate, but in no category",
+            summary.without_category
+        )
+        .expect("a String");
+    }
+    text
+}
+
+/// A verdict with what was expected, what was seen, and the controls. `more` is a command that shows more.
+pub fn verdict(verdict: &Verdict, more: Option<&str>) -> String {
+    let word = verdict.outcome.word().to_uppercase();
+    let mut text = format!("{:<45} {word:<7}", visible_line(verdict.case.as_str()));
+    if !verdict.outcome.passed() {
+        write!(text, " {}", verdict.outcome.reason()).expect("a String");
+    }
+    let mut line = |name: &str, value: &str| {
+        if !value.is_empty() {
+            let value = visible_line(value);
+            write!(text, "\n  {name:<9} {}", shortened(&value, 500)).expect("a String");
+        }
+    };
+    match &verdict.outcome {
+        Outcome::Passed => {}
+        Outcome::Failed(failure) => {
+            line("expected", &failure.expected);
+            line("saw", &failure.saw);
+            line("where", &failure.place);
+        }
+        Outcome::Invalid(fault) => line("fault", &fault.message),
+    }
+    let controls: Vec<String> = verdict
+        .controls
+        .iter()
+        .map(|control| format!("{} {}", control.name, control.ended))
+        .collect();
+    line("controls", &controls.join(" · "));
+    line("more", more.unwrap_or_default());
+    text.lines()
+        .map(str::trim_end)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// A rate from 0 to 1 in percent with two places, or `n/a`.
+pub fn percent(rate: Option<f64>) -> String {
+    rate.map_or_else(|| "n/a".to_owned(), |rate| format!("{:.2} %", 100.0 * rate))
+}
+
+fn fraction(tally: Tally) -> String {
+    if tally.counted() == 0 {
+        "n/a".to_owned()
+    } else {
+        format!("{}/{}", tally.passed, tally.counted())
+    }
+}
+
+/// `assertion 12 · control 3`, of the failed or of the invalid ones.
+fn reasons(summary: &Summary, failed: bool) -> String {
+    let is_failure = |word: &str| Reason::ALL.iter().any(|reason| reason.as_str() == word);
+    let chosen = summary
+        .reasons
+        .iter()
+        .filter(|(word, _)| is_failure(word) == failed);
+    chosen
+        .map(|(word, n)| format!("{word} {n}"))
+        .collect::<Vec<_>>()
+        .join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::case::CaseId;
+    use crate::domain::results::Facts;
+    use crate::domain::verdict::{Failure, Fault, FaultKind};
+    use crate::methods::summary::summarise;
+
+    #[test]
+    fn says_what_is_left_out() {
+        let case = CaseId::new("a/b");
+        let invalid = Outcome::Invalid(Fault {
+            kind: FaultKind::DiskFull,
+            message: "full".to_owned(),
+        });
+        let verdicts = [
+            Verdict::gated("x", &case, invalid, vec![]),
+            Verdict::gated("y", &case, Outcome::failed(Reason::Crash), vec![]),
+        ];
+        let text = words(&summarise(&verdicts, &Facts::new()));
+        let check = |part: &str| assert!(text.contains(part), "{part:?} is not in:\n{text}");
+        check("n/a");
+        check("0/1");
+        check("failed   1 (crash 1)");
+        check("invalid  1 (disk-full 1)");
+        check("2 verdicts are on cases that the suite no longer holds");
+    }
+
+    #[test]
+    fn a_verdict_cannot_move_the_cursor() {
+        let failure = Outcome::Failed(Failure {
+            reason: Reason::Assertion,
+            expected: "stdout lacks \"x\"".to_owned(),
+            saw: "\x1b[2Jx\ny".to_owned(),
+            place: "launch 1".to_owned(),
+        });
+        let controls = vec![("readable".to_owned(), Outcome::Passed)];
+        let text = verdict(
+            &Verdict::gated("x", &CaseId::new("a/b"), failure, controls),
+            Some("pipeline show r a/b"),
+        );
+        assert_eq!(
+            text,
+            "a/b                                           FAIL    assertion\n  \
+             expected  stdout lacks \"x\"\n  \
+             saw       ␛[2Jx␊y\n  \
+             where     launch 1\n  \
+             controls  readable pass\n  \
+             more      pipeline show r a/b"
+        );
+    }
+}

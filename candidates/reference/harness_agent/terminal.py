@@ -154,6 +154,9 @@ class LineEditor:
             self.text, self.at = kept + text[at:], len(kept)
         elif len(key) == 1 and (key.isprintable() or key == "\t"):
             self.text, self.at = text[:at] + key + text[at:], at + 1
+            if self.at == len(self.text) and key != "\t" and position(self.sign, self.text)[1] > position(self.sign, text)[1]:
+                write(key)  # at the end of a row that has room there is no need to draw all anew
+                return
         elif key != "redraw":
             return
         self._draw()
@@ -187,7 +190,7 @@ class LineEditor:
 
 def position(sign, text):
     """Row and column of the cursor after `sign` and `text` were printed."""
-    columns = max(os.get_terminal_size(sys.stdout.fileno()).columns, 1)
+    columns = os.get_terminal_size(sys.stdout.fileno()).columns or 80
     row, column = 0, len(sign)
     for char in text:
         if char == "\n":

@@ -4,6 +4,7 @@ pub mod candidate;
 pub mod case;
 pub mod clause;
 pub mod decision;
+pub mod digest;
 pub mod document;
 pub mod evidence;
 pub mod expect;

@@ -2,3 +2,6 @@
 
 pub mod judge;
 pub mod summary;
+pub mod issue_form;
+pub mod judge;
+pub mod text;

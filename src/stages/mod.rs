@@ -1,6 +1,7 @@
 //! Stages: each is a `Config`, a `Summary` and a `run`. A stage reads stored facts, calls methods, and stores facts;
 //! what is left to do is a query, so a second run continues, and a third does nothing and says so.
 
+pub mod collect;
 pub mod context;
 pub mod failure;
 

@@ -6,15 +6,69 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::database::DatabaseError;
 
-const MIGRATIONS: &[(&str, &str)] = &[(
-    "0001-stage-log",
-    "CREATE TABLE stage_log (
+const MIGRATIONS: &[(&str, &str)] = &[
+    (
+        "0001-stage-log",
+        "CREATE TABLE stage_log (
         stage TEXT PRIMARY KEY,
         inputs TEXT NOT NULL,
         finished_at TEXT NOT NULL,
         summary TEXT NOT NULL
     ) STRICT;",
-)];
+    ),
+    (
+        "0002-mining",
+        "CREATE TABLE collect_issues (
+            repository TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            url TEXT NOT NULL,
+            title TEXT NOT NULL,
+            body TEXT NOT NULL,
+            labels TEXT NOT NULL,
+            state TEXT,
+            created_at TEXT,
+            updated_at TEXT,
+            n_comments INTEGER,
+            digest TEXT NOT NULL,
+            PRIMARY KEY (repository, number)
+        ) STRICT;
+        CREATE TABLE collect_pull_requests (
+            repository TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            PRIMARY KEY (repository, number)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE rank_issues (
+            repository TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            place INTEGER NOT NULL UNIQUE,
+            score REAL NOT NULL,
+            parts TEXT NOT NULL,
+            clauses TEXT NOT NULL,
+            PRIMARY KEY (repository, number)
+        ) STRICT;
+        CREATE TABLE cluster_clusters (
+            id TEXT PRIMARY KEY,
+            place INTEGER NOT NULL UNIQUE,
+            label TEXT NOT NULL,
+            clause TEXT,
+            representative TEXT NOT NULL,
+            terms TEXT NOT NULL
+        ) STRICT;
+        CREATE TABLE cluster_members (
+            repository TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            cluster TEXT NOT NULL REFERENCES cluster_clusters (id) ON DELETE CASCADE,
+            PRIMARY KEY (repository, number)
+        ) STRICT;
+        CREATE TABLE filter_clusters (
+            cluster TEXT PRIMARY KEY REFERENCES cluster_clusters (id) ON DELETE CASCADE,
+            kept INTEGER NOT NULL,
+            rule TEXT,
+            counterpart TEXT,
+            reason TEXT NOT NULL
+        ) STRICT;",
+    ),
+];
 
 pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), DatabaseError> {
     connection

@@ -4,6 +4,8 @@
 pub mod candidates;
 pub mod database;
 pub mod documents;
+pub mod issue_files;
+pub mod issues;
 pub mod migrations;
 pub mod reviews;
 pub mod runs;

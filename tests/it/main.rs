@@ -1,1 +1,4 @@
-//! tests
+//! Integration tests: the `pipeline` program and its stages, one file a stage.
+
+mod collect;
+mod project;

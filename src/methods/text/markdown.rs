@@ -1,0 +1,218 @@
+//! The body of an issue without what the reporter did not write: lines of the repository's form, HTML comments,
+//! frames of stack traces. Fenced blocks are told from prose.
+
+use std::collections::{HashMap, HashSet};
+
+/// What is left of a body.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parts {
+    pub prose: String,
+    pub code: String,
+}
+
+/// Lines that recur across the issues of a repository.
+#[derive(Debug, Default)]
+pub struct Templates {
+    lines: HashMap<String, HashSet<String>>,
+}
+
+/// A line that looks like a form (heading, check box, label) belongs to one when this share of the issues has it.
+const FORM_SHARE: f64 = 0.05;
+/// Any other line does so from this share on: lower, and an error that many people quote would be lost.
+const LINE_SHARE: f64 = 0.2;
+/// Fewer issues than this show no form.
+const MIN_ISSUES: usize = 3;
+
+impl Templates {
+    /// Learns from pairs of repository and body.
+    pub fn learn<'a>(bodies: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut n_bodies: HashMap<&str, usize> = HashMap::new();
+        let mut n_lines: HashMap<&str, HashMap<String, usize>> = HashMap::new();
+        for (repository, body) in bodies {
+            *n_bodies.entry(repository).or_default() += 1;
+            let distinct: HashSet<String> = body.lines().filter_map(normal).collect();
+            let counts = n_lines.entry(repository).or_default();
+            for line in distinct {
+                *counts.entry(line).or_default() += 1;
+            }
+        }
+        let lines = n_lines
+            .into_iter()
+            .map(|(repository, counts)| {
+                let n_bodies = n_bodies[repository] as f64;
+                let recurs = |line: &str, n: usize| {
+                    let share = if is_form(line) {
+                        FORM_SHARE
+                    } else {
+                        LINE_SHARE
+                    };
+                    n >= MIN_ISSUES && n as f64 >= share * n_bodies
+                };
+                let kept = counts
+                    .into_iter()
+                    .filter(|(line, n)| recurs(line, *n))
+                    .map(|(line, _)| line)
+                    .collect();
+                (repository.to_owned(), kept)
+            })
+            .collect();
+        Self { lines }
+    }
+
+    pub fn parts(&self, repository: &str, body: &str) -> Parts {
+        let template = self.lines.get(repository);
+        let body = without_comments(body);
+        let mut parts = Parts::default();
+        let mut fence: Option<char> = None;
+        for line in body.lines() {
+            let trimmed = line.trim();
+            if let Some(sign) = fence_sign(trimmed) {
+                match fence {
+                    None => fence = Some(sign),
+                    Some(open) if open == sign => fence = None,
+                    Some(_) => {}
+                }
+                continue;
+            }
+            let of_form = normal(trimmed)
+                .is_none_or(|line| template.is_some_and(|lines| lines.contains(&line)));
+            if of_form || is_check_box(trimmed) || is_empty_answer(trimmed) || is_frame(trimmed) {
+                continue;
+            }
+            let part = match fence {
+                Some(_) => &mut parts.code,
+                None => &mut parts.prose,
+            };
+            part.push_str(trimmed);
+            part.push('\n');
+        }
+        parts
+    }
+}
+
+/// The form in which lines are compared: lower case, every number the same. None for a blank line.
+fn normal(line: &str) -> Option<String> {
+    let line = line.trim();
+    if line.is_empty() {
+        return None;
+    }
+    let mut out = String::with_capacity(line.len());
+    for letter in line.chars().flat_map(char::to_lowercase) {
+        if !letter.is_ascii_digit() {
+            out.push(letter);
+        } else if !out.ends_with('0') {
+            out.push('0');
+        }
+    }
+    Some(out)
+}
+
+fn is_form(line: &str) -> bool {
+    line.starts_with('#') || line.starts_with("**") || is_check_box(line) || is_empty_answer(line)
+}
+
+fn is_check_box(line: &str) -> bool {
+    ["- [ ]", "- [x]", "- [X]", "* [ ]", "* [x]"]
+        .iter()
+        .any(|sign| line.starts_with(sign))
+}
+
+/// What GitHub's forms put where nothing was answered.
+fn is_empty_answer(line: &str) -> bool {
+    line.eq_ignore_ascii_case("_no response_")
+}
+
+fn fence_sign(line: &str) -> Option<char> {
+    ["```", "~~~"]
+        .iter()
+        .find(|fence| line.starts_with(**fence))
+        .and_then(|fence| fence.chars().next())
+}
+
+/// A frame of a stack trace of JavaScript, Python, Go or Rust: where, not what.
+fn is_frame(line: &str) -> bool {
+    let numbered = |rest: &str| {
+        rest.rsplit(':')
+            .next()
+            .is_some_and(|end| end.trim_end_matches(')').parse::<u32>().is_ok())
+    };
+    if let Some(rest) = line.strip_prefix("at ") {
+        return numbered(rest) || rest.ends_with(')');
+    }
+    if let Some(rest) = line.strip_prefix("File \"") {
+        return rest.contains("\", line ");
+    }
+    let is_go = line.starts_with('/') && line.contains(".go:");
+    let is_rust = line
+        .split_once(": ")
+        .is_some_and(|(n, rest)| n.parse::<u32>().is_ok() && rest.starts_with("0x"));
+    is_go || is_rust
+}
+
+fn without_comments(body: &str) -> String {
+    let mut out = String::with_capacity(body.len());
+    let mut rest = body;
+    while let Some(start) = rest.find("<!--") {
+        out.push_str(&rest[..start]);
+        rest = match rest[start..].find("-->") {
+            Some(len) => &rest[start + len + 3..],
+            None => "",
+        };
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(body: &str, prose: &str, code: &str) {
+        let parts = Templates::default().parts("o/n", body);
+        assert_eq!((parts.prose.as_str(), parts.code.as_str()), (prose, code));
+    }
+
+    #[test]
+    fn code_is_told_from_prose() {
+        check("a\n```sh\nb\n```\nc", "a\nc\n", "b\n");
+        check("a\n~~~\nb\n```\nc\n~~~\nd", "a\nd\n", "b\nc\n");
+        check("```\nopen to the end", "", "open to the end\n");
+        check("", "", "");
+    }
+
+    #[test]
+    fn what_nobody_wrote_is_left_out() {
+        check("<!-- fill in\nall -->text<!-- open", "text\n", "");
+        check("- [x] I searched\n_No response_\nyes", "yes\n", "");
+        check(
+            "TypeError: x\n    at f (/a/b.js:1:2)\nFile \"/a.py\", line 3, in g\n  4: 0x55 - main\nend",
+            "TypeError: x\nend\n",
+            "",
+        );
+        check(
+            "at noon it fails: 3 times",
+            "at noon it fails: 3 times\n",
+            "",
+        );
+    }
+
+    #[test]
+    fn lines_that_recur_are_of_the_form_and_quoted_errors_are_not() {
+        let mut bodies: Vec<String> = (0..20)
+            .map(|n| {
+                format!(
+                    "### What happened?\n\nstory {}\nmacOS 1{n}",
+                    "x".repeat(n + 1)
+                )
+            })
+            .collect();
+        for body in &mut bodies[..3] {
+            body.push_str("\nerror: file has not been read");
+        }
+        let templates = Templates::learn(bodies.iter().map(|body| ("o/n", body.as_str())));
+        let parts = templates.parts("o/n", &bodies[0]);
+        assert_eq!(parts.prose, "story x\nerror: file has not been read\n");
+        let elsewhere = templates.parts("o/other", &bodies[4]);
+        assert!(elsewhere.prose.starts_with("### What happened?"));
+    }
+}

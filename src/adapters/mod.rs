@@ -1,4 +1,5 @@
 //! Each file knows one outside thing: GitHub, the index, Docker, the scripted model.
 
+pub mod index;
 pub mod junit;
 pub mod mock;

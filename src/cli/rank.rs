@@ -1,11 +1,140 @@
 //! `pipeline rank`.
 
-use super::{ExitCode, Output};
-use crate::stages::{Context, Failure, Result};
+use std::path::PathBuf;
+
+use super::{ExitCode, Output, output};
+use crate::domain::issue::IssueKey;
+use crate::stages::rank::{self, Config, Explanation, Judged, Summary};
+use crate::stages::{Context, Result};
 
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Rank although nothing changed since the last ranking
+    #[arg(long)]
+    again: bool,
+    /// Say why one issue stands where it stands
+    #[arg(long, value_name = "OWNER/NAME#N", conflicts_with = "judge")]
+    explain: Option<IssueKey>,
+    /// Rank a judged set instead and print how good the ranking is; nothing is stored
+    ///
+    /// DIR holds issues.jsonl and judgements.jsonl, as data/sample does.
+    #[arg(long, value_name = "DIR")]
+    judge: Option<PathBuf>,
+}
 
-pub fn run(_args: Args, _context: &Context, _output: &Output) -> Result<ExitCode> {
-    Err(Failure::user("not built yet"))
+pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
+    let config = Config {
+        again: args.again,
+        ..Config::read(&context.project)?
+    };
+    if let Some(key) = &args.explain {
+        output.result(&rank::explain(context, &config, key)?, explanation)?;
+    } else if let Some(folder) = &args.judge {
+        output.result(&rank::judge(context, &config, folder)?, judged)?;
+    } else {
+        output.result(&rank::run(context, &config)?, words)?;
+    }
+    Ok(ExitCode::Done)
+}
+
+fn words(summary: &Summary) -> String {
+    let head = if summary.unchanged {
+        format!(
+            "nothing changed; the ranking of {} issues stays (--again forces a new one)",
+            summary.n_issues
+        )
+    } else {
+        format!(
+            "{} issues ranked by {} clauses",
+            summary.n_issues, summary.n_clauses
+        )
+    };
+    let rows = summary.top.iter().map(|top| {
+        let relevance = &top.ranked.relevance;
+        vec![
+            top.ranked.place.to_string(),
+            format!("{:.3}", relevance.score),
+            top.ranked.key.to_string(),
+            best(relevance.clauses.first().map(|best| best.clause.as_str())),
+            short(&top.title),
+        ]
+    });
+    let table = output::table(&["place", "score", "issue", "best clause", "title"], rows);
+    format!("{head}\n\n{table}")
+}
+
+fn judged(judged: &Judged) -> String {
+    let figure = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.4}"));
+    let mut text = format!(
+        "{} issues, {} of them relevant, {} without a judgement left out\n\n\
+         average precision  {}\nnDCG@50            {}\nWSS@95             {}\n\n",
+        judged.n_issues,
+        judged.n_relevant,
+        judged.n_unjudged,
+        figure(judged.average_precision),
+        figure(judged.ndcg_50),
+        figure(judged.wss_95),
+    );
+    text += &output::table(
+        &["place", "relevant", "score", "best clause", "title"],
+        judged.ranking.iter().enumerate().map(|(idx, issue)| {
+            vec![
+                (idx + 1).to_string(),
+                issue.relevant.to_string(),
+                format!("{:.3}", issue.score),
+                best(issue.clause.as_deref()),
+                short(&issue.title),
+            ]
+        }),
+    );
+    text
+}
+
+fn explanation(explanation: &Explanation) -> String {
+    let relevance = &explanation.ranked.relevance;
+    let mut text = format!(
+        "{}  {}\n{}\nplace {} of {}, score {:.3} = matched {:.3} × factor {:.3}\n",
+        explanation.ranked.key,
+        explanation.title,
+        explanation.url,
+        explanation.ranked.place,
+        explanation.n_issues,
+        relevance.score,
+        relevance.matched,
+        relevance.factor,
+    );
+    if !relevance.outside.is_empty() {
+        text += &format!("points outside: {}\n", relevance.outside.join(", "));
+    }
+    for (best, matched) in relevance.clauses.iter().zip(&explanation.matched_terms) {
+        let terms: Vec<String> = matched
+            .terms
+            .iter()
+            .map(|(term, score)| format!("{term} {score:.2}"))
+            .collect();
+        text += &format!(
+            "\n{:.3}  {}  {}\n       {}\n",
+            best.score,
+            matched.clause,
+            matched.meaning,
+            terms.join(" · ")
+        );
+    }
+    text
+}
+
+fn best(clause: Option<&str>) -> String {
+    clause.unwrap_or("-").to_owned()
+}
+
+/// A title on one line: control signs would move the cursor of a terminal.
+fn short(title: &str) -> String {
+    let plain: String = title
+        .chars()
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .collect();
+    match plain.char_indices().nth(70) {
+        Some((at, _)) => format!("{}…", &plain[..at]),
+        None => plain,
+    }
 }

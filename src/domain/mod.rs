@@ -9,6 +9,7 @@ pub mod document;
 pub mod evidence;
 pub mod expect;
 pub mod issue;
+pub mod mining;
 pub mod place;
 pub mod results;
 pub mod verdict;

@@ -4,4 +4,7 @@ pub mod judge;
 pub mod summary;
 pub mod issue_form;
 pub mod judge;
+pub mod ranking_quality;
+pub mod relevance;
 pub mod text;
+pub mod topics;

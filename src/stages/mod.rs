@@ -4,6 +4,7 @@
 pub mod collect;
 pub mod context;
 pub mod failure;
+pub mod rank;
 
 pub use context::{Context, Progress};
 pub use failure::{Classify, Failure, Kind, Result};

@@ -3,26 +3,40 @@
 //! An issue says `yolo` or `权限`, the document `auto` and `permission`. The list is a settings file; a term of the
 //! issue stays, and the document's terms are added to it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 
 use super::words::{self, Chunk};
 
+/// `pipeline/vocabulary.toml`: a reporter's word, and the document's words for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VocabularyFile {
+    #[serde(default)]
+    pub words: BTreeMap<String, String>,
+    /// Of scripts without blanks.
+    #[serde(default)]
+    pub phrases: BTreeMap<String, String>,
+}
+
 #[derive(Debug, Clone, Default)]
 pub struct Vocabulary {
-    words: HashMap<String, Vec<String>>,
-    /// Of scripts without blanks: looked for anywhere in a stretch.
+    words: BTreeMap<String, Vec<String>>,
+    /// Looked for anywhere in a stretch.
     phrases: Vec<(String, Vec<String>)>,
 }
 
 impl Vocabulary {
-    /// From pairs of a word, or a phrase of a dense script, and the document's words for it.
-    pub fn new(words: &BTreeMap<String, String>, phrases: &BTreeMap<String, String>) -> Self {
+    pub fn new(file: &VocabularyFile) -> Self {
         Self {
-            words: words
+            words: file
+                .words
                 .iter()
                 .map(|(word, means)| (word.to_lowercase(), words::terms(means)))
                 .collect(),
-            phrases: phrases
+            phrases: file
+                .phrases
                 .iter()
                 .map(|(phrase, means)| (phrase.clone(), words::terms(means)))
                 .collect(),
@@ -65,10 +79,10 @@ mod tests {
                 .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
                 .collect()
         };
-        let vocabulary = Vocabulary::new(
-            &pairs(&[("yolo", "auto mode"), ("write_file", "write")]),
-            &pairs(&[("权限", "permission")]),
-        );
+        let vocabulary = Vocabulary::new(&VocabularyFile {
+            words: pairs(&[("yolo", "auto mode"), ("write_file", "write")]),
+            phrases: pairs(&[("权限", "permission")]),
+        });
         let check = |text: &str, expected: &[&str]| {
             assert_eq!(vocabulary.terms(text), expected, "{text}");
         };

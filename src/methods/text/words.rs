@@ -43,6 +43,14 @@ pub fn terms(text: &str) -> Vec<String> {
     terms
 }
 
+/// The one term of a word as a list names it: an identifier whole, any other word without its ending.
+pub fn term(word: &str) -> String {
+    terms(word)
+        .into_iter()
+        .next()
+        .unwrap_or_else(|| word.to_lowercase())
+}
+
 /// Appends the terms of one chunk.
 pub fn extend(terms: &mut Vec<String>, chunk: Chunk<'_>) {
     match chunk {

@@ -1,0 +1,65 @@
+//! What issue mining makes of issues: their relevance to the document, clusters, and what the filter said.
+
+use serde::{Deserialize, Serialize};
+
+use super::clause::ClauseId;
+use super::issue::IssueKey;
+
+/// How well an issue matches a clause.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClauseScore {
+    pub clause: ClauseId,
+    pub score: f64,
+}
+
+/// A score and what it was made of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Relevance {
+    /// `matched` × `factor`; comparable within one ranking only.
+    pub score: f64,
+    /// From the scores of the best clauses.
+    pub matched: f64,
+    /// 1 when nothing points outside the document, less with every term that does.
+    pub factor: f64,
+    /// The terms that point outside, as `topic: term`, in order.
+    pub outside: Vec<String>,
+    /// The best clauses, the best first.
+    pub clauses: Vec<ClauseScore>,
+}
+
+/// A place in the ranking; places count from 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankedIssue {
+    pub place: u64,
+    pub key: IssueKey,
+    pub relevance: Relevance,
+}
+
+/// Issues that report one phenomenon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cluster {
+    /// From the title of the member with the smallest key, so that it stays when other members come and go.
+    pub id: String,
+    /// The title of the representative.
+    pub label: String,
+    /// The clause that the members match best together; none when none matches.
+    pub clause: Option<ClauseId>,
+    /// The member that is most like the others.
+    pub representative: IssueKey,
+    /// In the order of their keys; never empty.
+    pub members: Vec<IssueKey>,
+    /// The terms that tell the cluster from the others, the strongest first.
+    pub terms: Vec<String>,
+}
+
+/// What the filter said about a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    pub cluster: String,
+    pub kept: bool,
+    /// The rule that dropped it; none when it was kept.
+    pub rule: Option<String>,
+    /// What it was weighed against: another cluster, a case.
+    pub counterpart: Option<String>,
+    pub reason: String,
+}

@@ -3,3 +3,4 @@
 pub mod index;
 pub mod junit;
 pub mod mock;
+pub mod sandbox;

@@ -1,4 +1,6 @@
 //! Integration tests: the `pipeline` program and its stages, one file a stage.
+//! tests
 
 mod collect;
 mod project;
+mod sandbox;

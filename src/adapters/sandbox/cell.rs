@@ -1,0 +1,400 @@
+//! The runner's end of a cell: starts programs through process 1 and hears how they ended.
+//!
+//! Every method may be cancelled: what was sent stays whole, and what was under way is killed before the next launch.
+
+use std::io::{self, IoSliceMut};
+use std::net::TcpListener;
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::net::UnixStream;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::error::SandboxError;
+use super::protocol::{self, FromInit, LaunchOrder, Report, Setup, ToInit};
+use super::spec::{Ended, Launch, TerminalSize};
+
+/// How long process 1 may take to set the cell up.
+const SETUP_LIMIT: Duration = Duration::from_secs(60);
+/// How long process 1 may take, beyond the time limit of a launch, to kill and report. It needs milliseconds; this is
+/// for a machine that is nearly at a standstill.
+const REPORT_LIMIT: Duration = Duration::from_secs(30);
+
+/// A place in which programs of one case run. Dropping it kills all of them; [`Cell::close`] also waits for that.
+pub struct Cell {
+    label: String,
+    link: Link,
+    listener: Option<TcpListener>,
+    remains: Box<dyn Remains>,
+    /// A launch was begun whose end has not been read.
+    under_way: bool,
+}
+
+/// What is left of a cell on the host when process 1 has been told to go.
+pub(super) trait Remains: Send {
+    /// Waits until it is gone, and removes it by force when it does not go by itself.
+    fn gone(self: Box<Self>) -> BoxFuture<'static, Result<(), SandboxError>>;
+}
+
+impl Cell {
+    /// Sets the cell up through a stream whose other end process 1 holds.
+    pub(super) async fn set_up(
+        label: String,
+        stream: UnixStream,
+        setup: Setup,
+        remains: Box<dyn Remains>,
+    ) -> Result<Cell, SandboxError> {
+        let mut cell = Cell {
+            label,
+            link: Link::new(stream),
+            listener: None,
+            remains,
+            under_way: false,
+        };
+        match timeout(SETUP_LIMIT, cell.exchange_setup(setup)).await {
+            Ok(Ok(())) => Ok(cell),
+            Ok(Err(error)) => Err(cell.abandon(error).await),
+            Err(_) => {
+                let error = cell.lost("process 1 did not get ready in time");
+                Err(cell.abandon(error).await)
+            }
+        }
+    }
+
+    /// The listener on the cell's port, not blocking. Drop it when the cell is closed: it keeps the cell's network in
+    /// existence.
+    ///
+    /// # Panics
+    /// When it is taken twice.
+    pub fn take_listener(&mut self) -> TcpListener {
+        self.listener.take().expect("the listener is taken once")
+    }
+
+    /// Runs a program to its end.
+    pub async fn launch(&mut self, launch: Launch) -> Result<Ended, SandboxError> {
+        let deadline = self.begin(launch, None).await?;
+        loop {
+            if let TerminalEvent::Ended(ended) = self.event(deadline).await? {
+                return Ok(ended);
+            }
+        }
+    }
+
+    /// Starts a program in a terminal. Dropping the terminal kills the program before the next launch.
+    pub async fn terminal(
+        &mut self,
+        launch: Launch,
+        size: TerminalSize,
+    ) -> Result<Terminal<'_>, SandboxError> {
+        let deadline = self.begin(launch, Some(size)).await?;
+        Ok(Terminal {
+            cell: self,
+            deadline,
+            ended: None,
+        })
+    }
+
+    /// Kills what runs, and returns when nothing of the cell is left on the host.
+    pub async fn close(mut self) -> Result<(), SandboxError> {
+        let farewell = async {
+            self.link.send(&ToInit::Close, b"").await?;
+            while !matches!(self.link.receive().await?, (FromInit::Closed, _)) {}
+            Ok::<(), io::Error>(())
+        };
+        // A cell that cannot answer is removed all the same.
+        let _ = timeout(REPORT_LIMIT, farewell).await;
+        let Cell {
+            link,
+            listener,
+            remains,
+            ..
+        } = self;
+        drop((link, listener));
+        remains.gone().await
+    }
+
+    async fn exchange_setup(&mut self, setup: Setup) -> Result<(), SandboxError> {
+        let label = self.label.clone();
+        let lost = |error: io::Error| SandboxError::Lost {
+            label: label.clone(),
+            why: format!("set-up: {error}"),
+        };
+        self.link
+            .send(&ToInit::Setup(setup), b"")
+            .await
+            .map_err(lost)?;
+        match self.link.receive_listener().await.map_err(lost)? {
+            Some(listener) => {
+                listener.set_nonblocking(true).map_err(lost)?;
+                self.listener = Some(listener);
+                Ok(())
+            }
+            None => match self.link.receive().await.map_err(lost)? {
+                (FromInit::Failed(failure), _) => Err(SandboxError::from_setup(&label, &failure)),
+                (other, _) => Err(self.lost(&format!("unexpected {other:?} at set-up"))),
+            },
+        }
+    }
+
+    /// Sends a launch. Returns when the end of it must have been reported.
+    async fn begin(
+        &mut self,
+        launch: Launch,
+        terminal: Option<TerminalSize>,
+    ) -> Result<Instant, SandboxError> {
+        self.settle().await?;
+        let Launch {
+            argv,
+            env,
+            cwd,
+            stdin,
+            time_limit,
+            leave_running,
+        } = launch;
+        let time_limit_ms = time_limit.as_millis() as u64;
+        let order = LaunchOrder {
+            argv,
+            env,
+            cwd,
+            time_limit_ms,
+            leave_running,
+            terminal,
+        };
+        self.under_way = true;
+        let deadline = Instant::now() + time_limit + REPORT_LIMIT;
+        self.say(&ToInit::Launch(order), &stdin, deadline).await?;
+        Ok(deadline)
+    }
+
+    /// Ends a launch that nobody waits for any more.
+    async fn settle(&mut self) -> Result<(), SandboxError> {
+        if self.under_way {
+            let deadline = Instant::now() + REPORT_LIMIT;
+            self.say(&ToInit::Kill, b"", deadline).await?;
+            while self.under_way {
+                self.event(deadline).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn say(
+        &mut self,
+        message: &ToInit,
+        payload: &[u8],
+        deadline: Instant,
+    ) -> Result<(), SandboxError> {
+        match timeout_at(deadline, self.link.send(message, payload)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(self.lost(&error.to_string())),
+            Err(_) => Err(self.lost("process 1 stopped listening")),
+        }
+    }
+
+    /// The next thing that process 1 says about the launch under way.
+    async fn event(&mut self, deadline: Instant) -> Result<TerminalEvent, SandboxError> {
+        let (message, payload) = match timeout_at(deadline, self.link.receive()).await {
+            Ok(Ok(frame)) => frame,
+            Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                return Err(self.lost("process 1 ended; was it killed from outside, or by the kernel short of memory?"));
+            }
+            Ok(Err(error)) => return Err(self.lost(&error.to_string())),
+            Err(_) => return Err(self.lost("the end of a launch was not reported in time")),
+        };
+        match message {
+            FromInit::Output => Ok(TerminalEvent::Output(payload)),
+            FromInit::Ended(report) => {
+                self.under_way = false;
+                Ok(TerminalEvent::Ended(ended(report, payload)))
+            }
+            FromInit::NotLaunched(failure) => {
+                self.under_way = false;
+                Err(self.lost(&failure.to_string()))
+            }
+            other => Err(self.lost(&format!("unexpected {other:?}"))),
+        }
+    }
+
+    fn lost(&self, why: &str) -> SandboxError {
+        SandboxError::Lost {
+            label: self.label.clone(),
+            why: why.into(),
+        }
+    }
+
+    /// Removes a cell that never came to be, and passes on why.
+    async fn abandon(self, why: SandboxError) -> SandboxError {
+        let Cell { link, remains, .. } = self;
+        drop(link);
+        // The first error explains more than one met while cleaning up.
+        let _ = remains.gone().await;
+        why
+    }
+}
+
+/// A program that runs in a terminal.
+pub struct Terminal<'cell> {
+    cell: &'cell mut Cell,
+    deadline: Instant,
+    ended: Option<Ended>,
+}
+
+/// What a terminal shows next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TerminalEvent {
+    /// Bytes written to the terminal, in pieces as they came.
+    Output(Vec<u8>),
+    /// The program ended; everything it wrote has been given out before, up to the limit.
+    Ended(Ended),
+}
+
+impl Terminal<'_> {
+    /// Waits for output or the end. After the end it gives the same end again.
+    pub async fn next(&mut self) -> Result<TerminalEvent, SandboxError> {
+        if let Some(ended) = &self.ended {
+            return Ok(TerminalEvent::Ended(ended.clone()));
+        }
+        match self.cell.event(self.deadline).await? {
+            TerminalEvent::Ended(ended) => {
+                // What was read last came with the report.
+                let mut ended = ended;
+                let rest = std::mem::take(&mut ended.stdout);
+                self.ended = Some(ended.clone());
+                Ok(if rest.is_empty() {
+                    TerminalEvent::Ended(ended)
+                } else {
+                    TerminalEvent::Output(rest)
+                })
+            }
+            output => Ok(output),
+        }
+    }
+
+    /// Types bytes. They are lost when the program has ended.
+    pub async fn write(&mut self, keys: &[u8]) -> Result<(), SandboxError> {
+        self.cell.say(&ToInit::Keys, keys, self.deadline).await
+    }
+
+    pub async fn resize(&mut self, size: TerminalSize) -> Result<(), SandboxError> {
+        self.cell
+            .say(&ToInit::Resize(size), b"", self.deadline)
+            .await
+    }
+
+    /// Kills the program; [`Terminal::wait`] then tells the end.
+    pub async fn kill(&mut self) -> Result<(), SandboxError> {
+        self.cell.say(&ToInit::Kill, b"", self.deadline).await
+    }
+
+    /// Waits for the end. `stdout` holds the output that [`Terminal::next`] has not given out.
+    pub async fn wait(mut self) -> Result<Ended, SandboxError> {
+        let mut rest = Vec::new();
+        loop {
+            match self.next().await? {
+                TerminalEvent::Output(bytes) => rest.extend_from_slice(&bytes),
+                TerminalEvent::Ended(ended) => {
+                    return Ok(Ended {
+                        stdout: rest,
+                        ..ended
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn ended(report: Report, mut output: Vec<u8>) -> Ended {
+    let stderr = output.split_off(report.stdout_bytes.min(output.len()));
+    Ended {
+        exit: report.exit,
+        stdout: output,
+        stdout_cut: report.stdout_cut,
+        stderr,
+        stderr_cut: report.stderr_cut,
+        duration: Duration::from_micros(report.duration_us),
+        cpu: Duration::from_micros(report.cpu_us),
+        out_of_memory: report.out_of_memory,
+    }
+}
+
+/// Frames over the control stream. A cancelled call leaves its bytes here for the next one.
+struct Link {
+    stream: UnixStream,
+    inbox: Vec<u8>,
+    outbox: Vec<u8>,
+}
+
+impl Link {
+    fn new(stream: UnixStream) -> Self {
+        Link {
+            stream,
+            inbox: Vec::new(),
+            outbox: Vec::new(),
+        }
+    }
+
+    async fn send(&mut self, message: &ToInit, payload: &[u8]) -> io::Result<()> {
+        self.outbox
+            .extend_from_slice(&protocol::encode(message, payload));
+        while !self.outbox.is_empty() {
+            let n = self.stream.write(&self.outbox).await?;
+            self.outbox.drain(..n);
+        }
+        Ok(())
+    }
+
+    async fn receive(&mut self) -> io::Result<(FromInit, Vec<u8>)> {
+        loop {
+            if let Some(frame) = protocol::take(&mut self.inbox)? {
+                return Ok(frame);
+            }
+            if self.stream.read_buf(&mut self.inbox).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+
+    /// Reads the first byte from process 1, and the listener that comes with it when all is well.
+    async fn receive_listener(&mut self) -> io::Result<Option<TcpListener>> {
+        let fd = self.stream.as_raw_fd();
+        self.stream
+            .async_io(Interest::READABLE, || receive_listener(fd))
+            .await
+    }
+}
+
+fn receive_listener(fd: RawFd) -> io::Result<Option<TcpListener>> {
+    let mut byte = [0];
+    let mut space = nix::cmsg_space!([RawFd; 1]);
+    let mut buffers = [IoSliceMut::new(&mut byte)];
+    let message = recvmsg::<()>(
+        fd,
+        &mut buffers,
+        Some(&mut space),
+        MsgFlags::MSG_CMSG_CLOEXEC,
+    )?;
+    if message.bytes == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let mut listener = None;
+    for control in message.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(fds) = control {
+            // SAFETY: the kernel has just made these descriptors for us.
+            listener = fds
+                .into_iter()
+                .map(|fd| unsafe { TcpListener::from_raw_fd(fd) })
+                .next();
+        }
+    }
+    match (byte[0], listener) {
+        (protocol::READY, Some(listener)) => Ok(Some(listener)),
+        (protocol::REFUSED, None) => Ok(None),
+        _ => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "process 1 speaks another language",
+        )),
+    }
+}

@@ -1,0 +1,114 @@
+//! The program inside a cell: process 1.
+//!
+//! It isolates itself where nobody has done that yet (`confine`), binds the mock model's port, and then obeys the
+//! runner (`serve`): starts programs (`child`), keeps their output, kills what outlives them, and watches the memory
+//! limit (`memory`). It has no threads and no async runtime, so that it may fork. When the control stream closes, for
+//! whatever reason, it exits, and the kernel kills everything else in the cell with it.
+
+mod child;
+mod confine;
+mod filter;
+mod memory;
+mod output;
+mod serve;
+mod tree;
+
+use std::ffi::OsString;
+use std::io::{IoSlice, Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::net::UnixStream;
+
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+
+use super::protocol::{self, Failure, FromInit, Setup, Step, ToInit};
+
+/// The step that fails when the kernel does not let us make namespaces.
+pub(super) const STEP_NAMESPACES: &str = "create user, mount, pid and network namespaces";
+
+/// Runs process 1 of a cell and never returns. `arguments` are those after [`super::INIT_ARGUMENT`]: none when the
+/// control stream is standard input, or `--connect SOCKET`.
+pub fn init_main(arguments: impl Iterator<Item = OsString>) -> ! {
+    let arguments: Vec<OsString> = arguments.collect();
+    let control = match arguments.as_slice() {
+        // SAFETY: the runner made standard input a stream socket, and nothing else in this process refers to it.
+        [] => Ok(unsafe { UnixStream::from_raw_fd(0) }),
+        [flag, socket] if flag == "--connect" => UnixStream::connect(socket),
+        _ => Err(std::io::Error::other("usage: [--connect SOCKET]")),
+    };
+    let code = match control {
+        Ok(control) => run(control),
+        Err(error) => {
+            eprintln!("sandbox init: {error}");
+            2
+        }
+    };
+    std::process::exit(code)
+}
+
+fn run(mut control: UnixStream) -> i32 {
+    let Some(setup) = read_setup(&mut control) else {
+        return 1;
+    };
+    let inside = match &setup.confine {
+        None => Ok(memory::Watch::in_container(&setup.limits)),
+        Some(confine) => match confine::split(confine, &setup.limits) {
+            Ok(confine::Side::Outside(outside)) => {
+                drop(control);
+                return outside.wait();
+            }
+            Ok(confine::Side::Inside(inside)) => inside.furnish(confine, &setup.limits),
+            Err(failure) => Err(failure),
+        },
+    };
+    let served = inside.and_then(|watch| {
+        let confined = setup.confine.is_some();
+        let server = serve::Server::new(&setup.limits, watch, confined)?;
+        nix::sys::prctl::set_dumpable(false).step("hide process 1 from the candidate")?;
+        hand_over_listener(&control, setup.port)?;
+        Ok(server)
+    });
+    match served {
+        Ok(server) => server.run(control),
+        Err(failure) => {
+            let frame = protocol::encode(&FromInit::Failed(failure), b"");
+            // The runner may be gone already; there is nobody else to tell.
+            let _ = control.write_all(&[&[protocol::REFUSED], frame.as_slice()].concat());
+            1
+        }
+    }
+}
+
+/// Reads the first frame; `None` when the runner is gone or something else speaks.
+fn read_setup(control: &mut UnixStream) -> Option<Setup> {
+    let mut received = Vec::new();
+    let mut chunk = [0; 4096];
+    loop {
+        match protocol::take::<ToInit>(&mut received) {
+            Ok(Some((ToInit::Setup(setup), _))) => return Some(setup),
+            Ok(None) => {}
+            Ok(Some(_)) | Err(_) => return None,
+        }
+        match control.read(&mut chunk) {
+            Ok(0) | Err(_) => return None,
+            Ok(n) => received.extend_from_slice(&chunk[..n]),
+        }
+    }
+}
+
+/// Binds the port and gives the listener to the runner, so that the candidate does not exist before the mock model
+/// does, and no right to enter the cell's network is needed outside.
+fn hand_over_listener(control: &UnixStream, port: u16) -> Result<(), Failure> {
+    let listener =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).step(format!("bind 127.0.0.1:{port}"))?;
+    let fds = [listener.as_raw_fd()];
+    sendmsg::<()>(
+        control.as_raw_fd(),
+        &[IoSlice::new(&[protocol::READY])],
+        &[ControlMessage::ScmRights(&fds)],
+        MsgFlags::MSG_NOSIGNAL,
+        None,
+    )
+    .step("hand over the listener")?;
+    Ok(())
+}

@@ -4,3 +4,5 @@ pub mod index;
 pub mod junit;
 pub mod mock;
 pub mod sandbox;
+
+pub mod folders;

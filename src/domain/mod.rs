@@ -12,5 +12,6 @@ pub mod issue;
 pub mod mining;
 pub mod place;
 pub mod results;
+pub mod suite;
 pub mod verdict;
 pub mod visible;

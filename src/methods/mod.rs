@@ -7,3 +7,4 @@ pub mod relevance;
 pub mod summary;
 pub mod text;
 pub mod topics;
+pub mod suite_check;

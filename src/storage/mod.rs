@@ -13,3 +13,4 @@ pub mod reviews;
 pub mod runs;
 pub mod settings;
 pub mod stage_log;
+pub mod suite;

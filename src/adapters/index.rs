@@ -33,7 +33,8 @@ impl Index {
                 .set_index_option(IndexRecordOption::WithFreqs),
         );
         let mut schema = Schema::builder();
-        let fields = fields.map(|(name, weight)| (schema.add_text_field(name, options.clone()), weight));
+        let fields =
+            fields.map(|(name, weight)| (schema.add_text_field(name, options.clone()), weight));
         let mut writer = IndexBuilder::new()
             .schema(schema.build())
             .single_segment_index_writer::<TantivyDocument>(RamDirectory::create(), MEMORY_BYTES)?;

@@ -1,8 +1,7 @@
 //! Each file knows one outside thing: GitHub, the index, Docker, the scripted model.
 
+pub mod folders;
 pub mod index;
 pub mod junit;
 pub mod mock;
 pub mod sandbox;
-
-pub mod folders;

@@ -1,11 +1,123 @@
 //! `pipeline certify`.
 
+use std::fmt::Write;
+
 use super::{ExitCode, Output};
-use crate::stages::{Context, Failure, Result};
+use crate::stages::certify::{self, Config, Summary};
+use crate::stages::sandboxes::{SandboxKind, Settings};
+use crate::stages::{Context, Result};
 
+/// Runs the reference and every mutant on every case and control, and writes cases/CERTIFICATE.json. Only what
+/// changed since the last certificate is run.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Run nothing: say whether the certificate is current and proves the suite
+    #[arg(long, conflicts_with = "again")]
+    check: bool,
+    /// Run everything, also what has not changed
+    #[arg(long)]
+    again: bool,
+    /// Where candidates run; from pipeline/evaluate.toml unless said
+    #[arg(long)]
+    sandbox: Option<SandboxKind>,
+    /// Trials at the same time; as many as there are cores unless said
+    #[arg(long, short, value_name = "N")]
+    jobs: Option<usize>,
+}
 
-pub fn run(_args: Args, _context: &Context, _output: &Output) -> Result<ExitCode> {
-    Err(Failure::user("not built yet"))
+pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
+    let summary = if args.check {
+        certify::check(context)?
+    } else {
+        let settings = Settings::read(context)?;
+        certify::run(
+            context,
+            &Config {
+                sandbox: args.sandbox.unwrap_or(settings.sandbox),
+                jobs: args.jobs.unwrap_or_else(|| settings.jobs()),
+                again: args.again,
+                settings,
+            },
+        )?
+    };
+    output.result(&summary, words)?;
+    Ok(
+        match (&summary.n_invalid, summary.proof.findings.is_empty()) {
+            (0, true) => ExitCode::Done,
+            (0, false) => ExitCode::Found,
+            _ => ExitCode::Invalid,
+        },
+    )
+}
+
+fn words(summary: &Summary) -> String {
+    let proof = &summary.proof;
+    let list = |counts: &std::collections::BTreeMap<String, usize>| {
+        let parts: Vec<String> = counts
+            .iter()
+            .map(|(name, n)| format!("{name} {n}"))
+            .collect();
+        parts.join(" · ")
+    };
+    let mut out = String::new();
+    let mut line = |name: &str, text: String| {
+        writeln!(out, "{name:<10}{text}").expect("a string takes everything");
+    };
+    line(
+        "cases",
+        format!(
+            "{}, of them boundary {}; controls {}",
+            proof.n_cases, proof.n_boundary, proof.n_controls
+        ),
+    );
+    line("", list(&proof.by_category));
+    line("origin", list(&proof.by_origin));
+    line(
+        "absence",
+        format!(
+            "{} of {} assertions gated",
+            proof.n_absence_gated, proof.n_absence
+        ),
+    );
+    line(
+        "mutants",
+        format!("{} of {} killed", proof.n_killed, proof.n_mutants),
+    );
+    let n_kills: usize = proof.kills.values().sum();
+    if proof.n_cases > 0 {
+        line(
+            "kills",
+            format!("{:.1} a case", n_kills as f64 / proof.n_cases as f64),
+        );
+    }
+    for group in &proof.equal {
+        let ids: Vec<&str> = group.iter().map(|id| id.as_str()).collect();
+        line("equal", format!("the same mutants fail {}", ids.join(", ")));
+    }
+    line(
+        "units",
+        format!(
+            "{} run, {} known",
+            summary.n_run,
+            summary.n_units - summary.n_run
+        ),
+    );
+    if summary.n_invalid > 0 {
+        line(
+            "invalid",
+            format!(
+                "{} units: our side broke, no certificate was written",
+                summary.n_invalid
+            ),
+        );
+    }
+    match proof.findings.is_empty() {
+        true => line("proven", "the suite is proven".to_owned()),
+        false => {
+            for finding in &proof.findings {
+                line("missing", finding.clone());
+            }
+        }
+    }
+    out
 }

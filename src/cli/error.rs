@@ -1,5 +1,7 @@
 //! Exit codes, and how a failure is told. The only place that chooses an exit code.
 
+use std::path::Path;
+
 use super::Output;
 use crate::stages::{Failure, Kind};
 
@@ -42,7 +44,9 @@ impl From<ExitCode> for std::process::ExitCode {
 }
 
 /// Tells a failure on stderr (and as JSON on stdout when asked), and chooses its exit code.
-pub fn report(failure: &Failure, output: &Output) -> ExitCode {
+///
+/// Paths below the project are shown relative to it.
+pub fn report(failure: &Failure, output: &Output, root: Option<&Path>) -> ExitCode {
     let (code, word) = match failure.kind {
         Kind::User => (ExitCode::Usage, "usage"),
         Kind::Settings => (ExitCode::Settings, "settings"),
@@ -50,6 +54,12 @@ pub fn report(failure: &Failure, output: &Output) -> ExitCode {
         Kind::Internal => (ExitCode::Internal, "internal"),
         Kind::Interrupted => (ExitCode::Interrupted, "interrupted"),
     };
-    output.failure(word, &failure.to_string(), &failure.hints);
+    let message = match root {
+        Some(root) => failure
+            .to_string()
+            .replace(&format!("{}/", root.display()), ""),
+        None => failure.to_string(),
+    };
+    output.failure(word, &message, &failure.hints);
     code
 }

@@ -1,11 +1,144 @@
 //! `pipeline evaluate`.
 
-use super::{ExitCode, Output};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use super::{ExitCode, Output, summary as table};
+use crate::domain::verdict::Outcome;
+use crate::methods::summary::summarise;
+use crate::stages::evaluate::{self, Config, Summary};
+use crate::stages::sandboxes::{SandboxKind, Settings};
 use crate::stages::{Context, Failure, Result};
 
+/// Runs each case in a cell of its own: no network but the mock model, no privileges, limits on everything. What was
+/// seen is stored before it is judged; a run that was killed goes on with `--resume`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Candidates: names below candidates/ (`reference`, `mutants/NAME`) or paths
+    #[arg(
+        long = "candidate",
+        short = 'c',
+        value_name = "NAME",
+        required_unless_present = "resume"
+    )]
+    candidates: Vec<String>,
+    /// Only these cases: ids, categories, or prefixes with a final *
+    #[arg(long = "case", value_name = "ID")]
+    cases: Vec<String>,
+    /// Where candidates run; from pipeline/evaluate.toml unless said
+    #[arg(long)]
+    sandbox: Option<SandboxKind>,
+    /// Trials at the same time; as many as there are cores unless said
+    #[arg(long, short, value_name = "N")]
+    jobs: Option<usize>,
+    /// Name the run; the day and a letter unless said
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+    /// Go on with a run that was interrupted
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["candidates", "cases", "run", "nonce_seed"])]
+    resume: Option<String>,
+    /// Draw the values to look for from this text, to repeat a run to the byte
+    #[arg(long, value_name = "TEXT")]
+    nonce_seed: Option<String>,
+    /// Run in an order drawn from this number; verdicts do not depend on it
+    #[arg(long, value_name = "N")]
+    shuffle: Option<u64>,
+    /// Write the verdicts as JUnit XML too
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+}
 
-pub fn run(_args: Args, _context: &Context, _output: &Output) -> Result<ExitCode> {
-    Err(Failure::user("not built yet"))
+pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
+    let settings = Settings::read(context)?;
+    if let Some(id) = &args.run
+        && (id.is_empty() || id.starts_with('.') || id.contains(['/', '\0']))
+    {
+        return Err(Failure::user(format!(
+            "{id:?} cannot name a run: it is a folder's name"
+        )));
+    }
+    let config = Config {
+        candidates: args.candidates,
+        cases: args.cases,
+        sandbox: args.sandbox.unwrap_or(settings.sandbox),
+        jobs: args.jobs.unwrap_or_else(|| settings.jobs()),
+        run: args.run,
+        resume: args.resume,
+        seed: args.nonce_seed,
+        shuffle: args.shuffle,
+        known: Vec::new(),
+        settings,
+    };
+    let summary = evaluate::run(context, &config)?;
+    if let Some(file) = &args.junit {
+        evaluate::write_junit(context, &summary.run, file)?;
+    }
+    output.result(&summary, |summary| words(summary, context))?;
+    Ok(code(&summary))
+}
+
+/// A failed verdict is a finding; what our side broke outweighs it, since the result is not whole.
+pub(super) fn code(summary: &Summary) -> ExitCode {
+    if summary.n_invalid > 0 {
+        ExitCode::Invalid
+    } else if summary
+        .verdicts
+        .iter()
+        .all(|verdict| verdict.outcome.passed())
+    {
+        ExitCode::Done
+    } else {
+        ExitCode::Found
+    }
+}
+
+/// Verdicts shown one by one; the rest is told by number.
+const SHOWN: usize = 12;
+
+pub(super) fn words(summary: &Summary, context: &Context) -> String {
+    let mut out = String::new();
+    let mut line = |text: &str| writeln!(out, "{text}").expect("a string takes everything");
+    let bad: Vec<_> = summary
+        .verdicts
+        .iter()
+        .filter(|verdict| !verdict.outcome.passed())
+        .collect();
+    // With several candidates the failures of the wrong ones are many and expected.
+    if summary.plan.candidates.len() == 1 {
+        for verdict in bad.iter().take(SHOWN) {
+            let more = format!("pipeline show {} {}", summary.run, verdict.case);
+            line(&table::verdict(verdict, Some(&more)));
+        }
+        if bad.len() > SHOWN {
+            line(&format!("… and {} more\n", bad.len() - SHOWN));
+        }
+    }
+    line(&table::words(&summarise(
+        &summary.verdicts,
+        &summary.plan.facts(),
+    )));
+    let n_known = summary.n_units - summary.n_run;
+    line(&format!(
+        "run {} in {}: {} units, {n_known} of them finished before, {:.1} s",
+        summary.run,
+        context.project.shown(&summary.folder),
+        summary.n_units,
+        summary.duration_ms as f64 / 1000.0,
+    ));
+    if summary.n_invalid > 0 {
+        line(&format!(
+            "{} units are invalid, our side broke; try them again: pipeline evaluate --resume {}",
+            summary.n_invalid, summary.run
+        ));
+    }
+    if bad
+        .iter()
+        .any(|verdict| matches!(verdict.outcome, Outcome::Failed(_)))
+    {
+        line(&format!(
+            "more: pipeline report {0} · pipeline show {0}",
+            summary.run
+        ));
+    }
+    out
 }

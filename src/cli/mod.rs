@@ -1,7 +1,7 @@
 //! The command line: one file a subcommand, which turns arguments and settings into a stage's `Config`,
 //! and its `Summary` into words. Stdout is data; everything for people goes to stderr.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 
@@ -123,38 +123,49 @@ pub fn main() -> ExitCode {
         }
     };
     let output = Output::new(cli.global.json);
-    match dispatch(cli, &output) {
-        Ok(code) => code,
-        Err(failure) => report(&failure, &output),
-    }
-}
-
-fn dispatch(cli: Cli, output: &Output) -> Result<ExitCode> {
-    let start = match &cli.global.project {
-        Some(dir) => dir.clone(),
-        None => std::env::current_dir()?,
-    };
-    let context = || -> Result<Context> {
-        let start = start.canonicalize().map_err(|error| {
-            Failure::user(format!(
-                "cannot find the folder {}: {error}",
-                start.display()
-            ))
-        })?;
-        let project = Project::find(&start).ok_or_else(|| {
-            Failure::user(format!(
-                "{} is not inside a Doc2Harness project",
-                start.display()
-            ))
-            .hint("go to a checkout, or name one: pipeline --project DIR …")
-        })?;
+    let project = project(cli.global.project.as_deref());
+    let root = project
+        .as_ref()
+        .ok()
+        .map(|project| project.root().to_path_buf());
+    let quiet = cli.global.quiet;
+    let context = move || -> Result<Context> {
         Ok(Context {
-            project,
-            progress: progress::choose(cli.global.quiet),
+            project: project?,
+            progress: progress::choose(quiet),
             now: now()?,
         })
     };
-    match cli.command {
+    match dispatch(cli.command, context, &output) {
+        Ok(code) => code,
+        Err(failure) => report(&failure, &output, root.as_deref()),
+    }
+}
+
+/// The project that is named, or the one around the current folder.
+fn project(named: Option<&Path>) -> Result<Project> {
+    let start = named.unwrap_or(Path::new("."));
+    let start = start.canonicalize().map_err(|error| {
+        Failure::user(format!(
+            "cannot find the folder {}: {error}",
+            start.display()
+        ))
+    })?;
+    Project::find(&start).ok_or_else(|| {
+        Failure::user(format!(
+            "{} is not inside a Doc2Harness project",
+            start.display()
+        ))
+        .hint("go to a checkout, or name one: pipeline --project DIR …")
+    })
+}
+
+fn dispatch(
+    command: Command,
+    context: impl FnOnce() -> Result<Context>,
+    output: &Output,
+) -> Result<ExitCode> {
+    match command {
         Command::Run(args) => run::run(args, &context()?, output),
         Command::Status(args) => status::run(args, &context()?, output),
         Command::Doctor(args) => doctor::run(args, &context()?, output),

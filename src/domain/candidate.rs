@@ -32,7 +32,7 @@ pub struct MutantFile {
     /// Clauses that it breaks.
     #[schemars(with = "Vec<String>")]
     pub breaks: Vec<ClauseId>,
-    /// The candidate that is changed; `reference` unless said.
+    /// The candidate that is changed; [`REFERENCE`] unless said.
     #[serde(default = "reference")]
     pub of: String,
     /// Stands on the ladder of vacuous harnesses: controls must unmask it.
@@ -50,6 +50,9 @@ pub struct Edit {
     pub replace: String,
 }
 
+/// The name of the candidate that obeys every clause.
+pub const REFERENCE: &str = "reference";
+
 fn reference() -> String {
-    "reference".to_owned()
+    REFERENCE.to_owned()
 }

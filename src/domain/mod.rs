@@ -2,6 +2,7 @@
 
 pub mod candidate;
 pub mod case;
+pub mod certificate;
 pub mod clause;
 pub mod decision;
 pub mod digest;

@@ -52,6 +52,18 @@ fn ended_badly(number: usize, launch: &LaunchEvidence) -> Option<Failure> {
             place: format!("launch {number}"),
         })
     };
+    if launch.keys_unsent > 0 {
+        return Some(Failure {
+            reason: Reason::Assertion,
+            expected: "the screen comes to show what the keys wait for".to_owned(),
+            saw: format!(
+                "{} keys never typed; the screen ends with {}",
+                launch.keys_unsent,
+                short(last_line(launch.screen.as_deref().unwrap_or_default()))
+            ),
+            place: format!("launch {number}, screen"),
+        });
+    }
     match launch.exit {
         Exit::TimedOut => failure(
             Reason::Timeout,

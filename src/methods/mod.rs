@@ -1,10 +1,11 @@
 //! Pure calculation: the random generator, the seed and the time are arguments.
 
+pub mod certificate;
 pub mod issue_form;
 pub mod judge;
 pub mod ranking_quality;
 pub mod relevance;
+pub mod suite_check;
 pub mod summary;
 pub mod text;
 pub mod topics;
-pub mod suite_check;

@@ -6,5 +6,12 @@ pub mod context;
 pub mod failure;
 pub mod rank;
 
+// Running candidates.
+pub mod certify;
+pub mod evaluate;
+pub mod install;
+pub mod sandboxes;
+pub mod trial;
+
 pub use context::{Context, Progress};
 pub use failure::{Classify, Failure, Kind, Result};

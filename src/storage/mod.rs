@@ -2,6 +2,7 @@
 //! `data/raw/`, `reviews/` and `cases/`.
 
 pub mod candidates;
+pub mod certificate;
 pub mod database;
 pub mod documents;
 pub mod issue_files;

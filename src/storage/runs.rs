@@ -68,6 +68,8 @@ pub const PLAN_FORMAT: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedCandidate {
     pub name: String,
+    /// Where its tree came from, as it was named: a name below `candidates/` or a path.
+    pub source: String,
     /// Digest of its tree.
     pub digest: String,
 }
@@ -430,6 +432,7 @@ mod tests {
             suite: "s".into(),
             candidates: vec![PlannedCandidate {
                 name: "a".into(),
+                source: "a".into(),
                 digest: "d".into(),
             }],
             cases: vec![

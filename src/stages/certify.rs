@@ -1,0 +1,251 @@
+//! Proves the suite: runs the reference and every mutant on every case and control, and writes down how each fared.
+//! What did not change since the last certificate, by digest of case, candidate and tool, is not run again.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::evaluate::{self, Config as Evaluation};
+use super::sandboxes::{SandboxKind, Settings};
+use super::{Classify, Context, Failure, Kind, Result};
+use crate::domain::candidate::{Candidate, REFERENCE, Source};
+use crate::domain::case::CaseId;
+use crate::domain::certificate::{CERTIFICATE_FORMAT, Certificate, Subject};
+use crate::domain::suite::Suite;
+use crate::domain::verdict::{Failure as Failed, Outcome, Reason};
+use crate::methods::certificate::{self as method, Proof};
+use crate::storage::runs::{Run, UnitOutcome};
+use crate::storage::{candidates, certificate, suite};
+
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub sandbox: SandboxKind,
+    pub jobs: usize,
+    /// Run everything, whatever the last certificate says.
+    pub again: bool,
+    pub settings: Settings,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// None when nothing had to be run.
+    pub run: Option<String>,
+    pub n_run: usize,
+    pub n_units: usize,
+    pub n_invalid: usize,
+    pub proof: Proof,
+}
+
+/// What the certificate has to be about, from the files as they are now.
+struct Wanted {
+    cases: BTreeMap<CaseId, String>,
+    subjects: BTreeMap<String, Subject>,
+}
+
+pub fn run(context: &Context, config: &Config) -> Result<Summary> {
+    let suite = evaluate::suite(context)?;
+    let wanted = wanted(context, &suite)?;
+    let old = match config.again {
+        true => None,
+        false => certificate::read(&context.project.cases()).kind(Kind::Settings)?,
+    };
+    let known = old.map_or(Vec::new(), |old| known(&old, &wanted));
+    let n_units = wanted.cases.len() * wanted.subjects.len();
+    let n_run = n_units - known.len();
+    let mut outcomes = known.clone();
+    let mut run_id = None;
+    let mut n_invalid = 0;
+    if n_run > 0 {
+        let summary = evaluate::run(
+            context,
+            &Evaluation {
+                candidates: wanted.subjects.keys().cloned().collect(),
+                cases: Vec::new(),
+                known,
+                sandbox: config.sandbox,
+                jobs: config.jobs,
+                run: None,
+                resume: None,
+                seed: None,
+                shuffle: None,
+                settings: config.settings.clone(),
+            },
+        )?;
+        n_invalid = summary.n_invalid;
+        outcomes = Run::open(&context.project.runs(), &summary.run)
+            .and_then(|run| run.outcomes())
+            .map_err(evaluate::run_failure)?;
+        run_id = Some(summary.run);
+    }
+    let certificate = written(wanted, &outcomes);
+    let proof = method::prove(&suite, &certificate);
+    if n_invalid == 0 {
+        certificate::write(&context.project.cases(), &certificate).kind(Kind::Environment)?;
+    }
+    Ok(Summary {
+        run: run_id,
+        n_run,
+        n_units,
+        n_invalid,
+        proof,
+    })
+}
+
+/// Whether the certificate is current and proves the suite, without running anything.
+pub fn check(context: &Context) -> Result<Summary> {
+    let suite = evaluate::suite(context)?;
+    let wanted = wanted(context, &suite)?;
+    let type_this = "pipeline certify";
+    let old = certificate::read(&context.project.cases())
+        .kind(Kind::Settings)?
+        .ok_or_else(|| Failure::settings("the suite has no certificate").hint(type_this))?;
+    let mut proof = method::prove(&suite, &old);
+    let n_units = wanted.cases.len() * wanted.subjects.len();
+    let n_run = n_units - known(&old, &wanted).len();
+    for stale in stale(&old, &wanted) {
+        proof.findings.insert(
+            0,
+            format!("the certificate is stale: {stale}; type {type_this}"),
+        );
+    }
+    Ok(Summary {
+        run: None,
+        n_run,
+        n_units,
+        n_invalid: 0,
+        proof,
+    })
+}
+
+fn wanted(context: &Context, suite: &Suite) -> Result<Wanted> {
+    let folder = context.project.candidates();
+    let mut names = vec![REFERENCE.to_owned()];
+    names.extend(candidates::mutants(&folder).kind(Kind::Settings)?);
+    let mut subjects = BTreeMap::new();
+    for name in names {
+        let candidate = candidates::find(&folder, &name).kind(Kind::Settings)?;
+        let subject = Subject {
+            digest: candidates::candidate_digest(&candidate).kind(Kind::Settings)?,
+            vacuous: is_vacuous(&candidate)?,
+            fails: BTreeMap::new(),
+        };
+        subjects.insert(name, subject);
+    }
+    Ok(Wanted {
+        cases: suite
+            .all()
+            .map(|case| (case.id.clone(), suite::case_digest(case)))
+            .collect(),
+        subjects,
+    })
+}
+
+fn is_vacuous(candidate: &Candidate) -> Result<bool> {
+    match &candidate.source {
+        Source::Tree(_) => Ok(false),
+        Source::Mutant { file, .. } => {
+            Ok(candidates::read_mutant(file).kind(Kind::Settings)?.vacuous)
+        }
+    }
+}
+
+/// Outcomes of the old certificate that are still good.
+fn known(old: &Certificate, wanted: &Wanted) -> Vec<UnitOutcome> {
+    if old.tool_version != env!("CARGO_PKG_VERSION") {
+        return Vec::new();
+    }
+    let mut known = Vec::new();
+    for (name, subject) in old.subjects() {
+        let same = wanted
+            .subjects
+            .get(name)
+            .is_some_and(|now| now.digest == subject.digest);
+        for (case, digest) in old.cases.iter().filter(|_| same) {
+            if wanted.cases.get(case) == Some(digest) {
+                known.push(UnitOutcome {
+                    candidate: name.to_owned(),
+                    case: case.clone(),
+                    attempt: 1,
+                    outcome: outcome(subject.fails.get(case)),
+                    evidence: None,
+                    duration_ms: 0,
+                    cpu_ms: 0,
+                });
+            }
+        }
+    }
+    known
+}
+
+/// An outcome again, from the word that the certificate keeps of it.
+fn outcome(fail: Option<&String>) -> Outcome {
+    match fail {
+        None => Outcome::Passed,
+        Some(word) => {
+            let reason = Reason::ALL
+                .into_iter()
+                .find(|reason| reason.as_str() == word);
+            Outcome::Failed(Failed {
+                reason: reason.unwrap_or(Reason::Assertion),
+                expected: String::new(),
+                saw: "known from the certificate".to_owned(),
+                place: String::new(),
+            })
+        }
+    }
+}
+
+fn stale(old: &Certificate, wanted: &Wanted) -> Vec<String> {
+    let mut stale = Vec::new();
+    if old.tool_version != env!("CARGO_PKG_VERSION") {
+        stale.push(format!("it was made by version {}", old.tool_version));
+    }
+    for id in old
+        .cases
+        .keys()
+        .chain(wanted.cases.keys())
+        .collect::<std::collections::BTreeSet<_>>()
+    {
+        if old.cases.get(id) != wanted.cases.get(id) {
+            stale.push(format!("{id} has changed"));
+        }
+    }
+    let old: BTreeMap<&str, &Subject> = old.subjects().collect();
+    let now: BTreeMap<&str, &Subject> = wanted
+        .subjects
+        .iter()
+        .map(|(name, subject)| (name.as_str(), subject))
+        .collect();
+    for name in old
+        .keys()
+        .chain(now.keys())
+        .collect::<std::collections::BTreeSet<_>>()
+    {
+        let facts = |subject: &&Subject| (subject.digest.clone(), subject.vacuous);
+        if old.get(name).map(facts) != now.get(name).map(facts) {
+            stale.push(format!("{name} has changed"));
+        }
+    }
+    stale
+}
+
+fn written(wanted: Wanted, outcomes: &[UnitOutcome]) -> Certificate {
+    let mut subjects = wanted.subjects;
+    for unit in outcomes.iter().filter(|unit| !unit.outcome.passed()) {
+        if let Some(subject) = subjects.get_mut(&unit.candidate) {
+            subject
+                .fails
+                .insert(unit.case.clone(), unit.outcome.reason().to_owned());
+        }
+    }
+    let reference = subjects
+        .remove(REFERENCE)
+        .expect("the reference is always wanted");
+    Certificate {
+        format: CERTIFICATE_FORMAT,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        cases: wanted.cases,
+        reference,
+        mutants: subjects,
+    }
+}

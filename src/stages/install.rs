@@ -1,0 +1,94 @@
+//! Installing a candidate: its tree is written out, `install.sh` runs in a cell without network, and the result is
+//! sealed by digest, so that the same tree is installed once and nobody changes it afterwards.
+
+use std::os::unix::fs::lchown;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::trial::CANDIDATE;
+use super::{Failure, Result};
+use crate::adapters::sandbox::{CellSpec, Exit, Launch, Limits, Mount, Sandbox, SandboxError};
+use crate::domain::candidate::Candidate;
+use crate::storage::candidates;
+
+const TIME_LIMIT: Duration = Duration::from_secs(300);
+const PORT: u16 = 8400;
+
+/// How an installation ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Installed {
+    /// The sealed tree.
+    Tree(PathBuf),
+    /// The candidate's doing; the text says what its script said.
+    Refused(String),
+}
+
+/// Installs the candidate and seals the result under its digest.
+pub async fn install(
+    sandbox: &dyn Sandbox,
+    limits: &Limits,
+    frozen: &Path,
+    candidate: &Candidate,
+    digest: &str,
+) -> Result<Installed> {
+    std::fs::create_dir_all(frozen)?;
+    let draft = tempfile::Builder::new()
+        .prefix(".new-")
+        .tempdir_in(frozen)?;
+    let tree = draft.path().join("tree");
+    candidates::materialise(candidate, &tree)?;
+    give_all(&tree, sandbox.owner())?;
+    let spec = CellSpec {
+        label: format!("install/{}", candidate.name),
+        mounts: vec![Mount::writable(&tree, CANDIDATE)],
+        limits: limits.clone(),
+        port: PORT,
+    };
+    let environment = |error: SandboxError| Failure::environment(error.to_string());
+    let mut cell = sandbox.open(spec).await.map_err(environment)?;
+    drop(cell.take_listener());
+    let launch = Launch {
+        argv: vec!["/bin/sh".into(), "install.sh".into()],
+        env: [
+            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+            ("HOME", "/tmp"),
+            ("LANG", "C.UTF-8"),
+            ("TZ", "UTC"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec(),
+        cwd: CANDIDATE.to_owned(),
+        stdin: Vec::new(),
+        time_limit: TIME_LIMIT,
+        leave_running: false,
+    };
+    let ended = cell.launch(launch).await;
+    cell.close().await.map_err(environment)?;
+    let ended = ended.map_err(environment)?;
+    let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
+    let refused = match ended.exit {
+        Exit::Code(0) => None,
+        Exit::Code(code) => Some(format!("install.sh ended with {code}: {said}")),
+        Exit::Signal(signal) => Some(format!("install.sh died of signal {signal}: {said}")),
+        Exit::TimedOut => Some(format!("install.sh took over {} s", TIME_LIMIT.as_secs())),
+        Exit::NotStarted(why) => Some(format!("install.sh did not start: {why}")),
+    };
+    match refused {
+        Some(why) => Ok(Installed::Refused(why)),
+        None => Ok(Installed::Tree(candidates::seal(&tree, frozen, digest)?)),
+    }
+}
+
+/// Gives a tree to the user of the cells; only root can, anybody else is that user.
+fn give_all(path: &Path, (uid, gid): (u32, u32)) -> std::io::Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return Ok(());
+    }
+    lchown(path, Some(uid), Some(gid))?;
+    if path.symlink_metadata()?.is_dir() {
+        for entry in std::fs::read_dir(path)? {
+            give_all(&entry?.path(), (uid, gid))?;
+        }
+    }
+    Ok(())
+}

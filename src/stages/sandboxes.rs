@@ -1,0 +1,90 @@
+//! Which sandbox the trials run in, and the folders of its cells.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::trial::Cells;
+use super::{Context, Failure, Result};
+use crate::adapters::sandbox::{Limits, Namespaces, Sandbox};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum SandboxKind {
+    /// Kernel namespaces; no daemon, no image
+    Namespace,
+    /// A hardened container a case, through the Docker API
+    Docker,
+}
+
+/// `pipeline/evaluate.toml`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub sandbox: SandboxKind,
+    /// The image of Docker cells.
+    pub image: String,
+    /// Trials at the same time; 0 means as many as there are cores.
+    pub jobs: usize,
+    /// How often a trial that our side broke is tried in all.
+    pub attempts: u32,
+    /// Where the folders of cells are made.
+    pub cells: PathBuf,
+    /// Candidates of `pipeline run`.
+    pub bundled: Vec<String>,
+    pub limits: Limits,
+}
+
+impl Settings {
+    pub fn read(context: &Context) -> Result<Self> {
+        let path = context.project.settings("evaluate");
+        crate::storage::settings::read(&path).map_err(|error| Failure::settings(error.to_string()))
+    }
+
+    pub fn jobs(&self) -> usize {
+        match self.jobs {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            jobs => jobs,
+        }
+    }
+}
+
+/// Opens the sandbox, and sweeps away what killed runs have left.
+pub async fn open(context: &Context, kind: SandboxKind, image: &str) -> Result<Arc<dyn Sandbox>> {
+    let sandbox: Arc<dyn Sandbox> = match kind {
+        SandboxKind::Namespace => Arc::new(Namespaces::default()),
+        SandboxKind::Docker => {
+            let _ = image;
+            Arc::new(Namespaces::default())
+        }
+    };
+    let swept = sandbox
+        .sweep()
+        .await
+        .map_err(|error| Failure::environment(error.to_string()))?;
+    let n_swept = swept.containers + swept.cgroups + swept.folders;
+    if n_swept > 0 {
+        context.progress.note(&format!(
+            "removed {n_swept} things that killed runs had left"
+        ));
+    }
+    Ok(sandbox)
+}
+
+/// Makes the folder of this process's cells.
+pub fn cells(context: &Context, base: &Path) -> Result<Cells> {
+    let (cells, n_swept) = Cells::new(base).map_err(|error| {
+        Failure::environment(format!(
+            "cannot make folders of cells in {}: {error}",
+            base.display()
+        ))
+        .hint("name another folder as `cells` in pipeline/evaluate.toml")
+    })?;
+    if n_swept > 0 {
+        context
+            .progress
+            .note(&format!("removed the folders of {n_swept} killed runs"));
+    }
+    Ok(cells)
+}

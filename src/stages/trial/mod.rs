@@ -1,0 +1,219 @@
+//! One trial: a case is run once against a candidate, and what the four channels showed comes back as evidence.
+//! Nothing is judged here.
+
+mod cells;
+mod launch;
+mod terminal;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+pub use cells::Cells;
+
+use crate::adapters::folders::{self, Folders, FoldersError};
+use crate::adapters::mock::{Mock, MockError};
+use crate::adapters::sandbox::{Cell, CellSpec, Limits, Mount, Sandbox, SandboxError};
+use crate::domain::case::{Bindings, Case, CaseId};
+use crate::domain::evidence::{EVIDENCE_FORMAT, Evidence, LaunchEvidence};
+use crate::domain::verdict::{Fault, FaultKind};
+
+/// The port of the mock model inside every cell.
+pub const PORT: u16 = 8400;
+/// Where the candidate's tree lies inside a cell, read-only.
+pub const CANDIDATE: &str = "/candidate";
+
+/// What all trials of a run share.
+pub struct Bench {
+    pub sandbox: Arc<dyn Sandbox>,
+    pub limits: Limits,
+    pub cells: Cells,
+    pub run: String,
+    /// Nonces are drawn from it.
+    pub seed: String,
+}
+
+/// A trial that our side broke.
+#[derive(Debug)]
+pub struct Broken {
+    pub fault: Fault,
+    /// Every other trial would break in the same way until somebody does something about it.
+    pub hopeless: bool,
+}
+
+/// Runs the case against the installed tree. An error is ours, never the candidate's.
+pub async fn run(bench: &Bench, case: &Case, tree: &Path) -> Result<Evidence, Broken> {
+    let bindings = bindings(&bench.seed, case);
+    let root = bench.cells.make().map_err(|error| files_broken(&error))?;
+    let result = in_folders(bench, case, tree, bindings, root.path()).await;
+    // What the candidate left is removed whether or not the trial came to an end.
+    let removed = root.remove().map_err(|error| files_broken(&error));
+    let evidence = result?;
+    removed?;
+    Ok(evidence)
+}
+
+async fn in_folders(
+    bench: &Bench,
+    case: &Case,
+    tree: &Path,
+    bindings: Bindings,
+    root: &Path,
+) -> Result<Evidence, Broken> {
+    let owner = bench.sandbox.owner();
+    let folders = Folders::make(root, owner).map_err(|error| folders_broken(&error))?;
+    folders::lay(&case.fixture, &bindings, &folders, owner)
+        .map_err(|error| folders_broken(&error))?;
+    let before = folders::snapshot(&folders).map_err(|error| folders_broken(&error))?;
+    let spec = CellSpec {
+        label: format!("{}/{}", bench.run, case.id),
+        mounts: vec![
+            Mount::read_only(tree, CANDIDATE),
+            Mount::writable(&folders.workspace, folders::WORKSPACE),
+            Mount::writable(&folders.outside, folders::OUTSIDE),
+            Mount::writable(&folders.home, folders::HOME),
+        ],
+        limits: bench.limits.clone(),
+        port: PORT,
+    };
+    let mut cell = bench
+        .sandbox
+        .open(spec)
+        .await
+        .map_err(|error| sandbox_broken(&error))?;
+    let launched = launch_all(case, &bindings, &mut cell).await;
+    // Everything in the cell is dead before the files are read back.
+    let closed = cell.close().await.map_err(|error| sandbox_broken(&error));
+    let launches = launched?;
+    closed?;
+    let after = folders::snapshot(&folders).map_err(|error| folders_broken(&error))?;
+    Ok(Evidence {
+        format: EVIDENCE_FORMAT,
+        case: case.id.clone(),
+        bindings,
+        launches,
+        files_before: before.files,
+        files_after: after.files,
+    })
+}
+
+async fn launch_all(
+    case: &Case,
+    bindings: &Bindings,
+    cell: &mut Cell,
+) -> Result<Vec<LaunchEvidence>, Broken> {
+    let mock = Mock::serve(cell.take_listener()).map_err(|error: MockError| Broken {
+        fault: Fault {
+            kind: FaultKind::Sandbox,
+            message: error.to_string(),
+        },
+        hopeless: false,
+    })?;
+    let mut seen = Vec::new();
+    for launch in &case.launches {
+        let evidence = launch::run(launch, bindings, cell, &mock)
+            .await
+            .map_err(|error| sandbox_broken(&error))?;
+        seen.push(evidence);
+    }
+    Ok(seen)
+}
+
+/// The places and the nonces of a case. A nonce cannot be guessed without the seed, and is a word of 13 characters.
+pub fn bindings(seed: &str, case: &Case) -> Bindings {
+    let places = [
+        ("workspace", folders::WORKSPACE),
+        ("outside", folders::OUTSIDE),
+        ("home", folders::HOME),
+        ("state", folders::STATE),
+    ];
+    let mut values: BTreeMap<String, String> = places
+        .into_iter()
+        .map(|(name, path)| (name.to_owned(), path.to_owned()))
+        .collect();
+    for name in Bindings::nonce_names(&case.text) {
+        values.insert(format!("nonce:{name}"), nonce(seed, &case.id, &name));
+    }
+    Bindings(values)
+}
+
+fn nonce(seed: &str, case: &CaseId, name: &str) -> String {
+    let drawn = Sha256::digest(format!("{seed}\0{case}\0{name}"));
+    let hex: String = drawn
+        .iter()
+        .take(6)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    format!("n{hex}")
+}
+
+fn sandbox_broken(error: &SandboxError) -> Broken {
+    let full = matches!(error, SandboxError::DiskFull { .. });
+    let hopeless = matches!(
+        error,
+        SandboxError::DiskFull { .. }
+            | SandboxError::NotPermitted { .. }
+            | SandboxError::Daemon { .. }
+            | SandboxError::ImageMissing { .. }
+    );
+    Broken {
+        fault: Fault {
+            kind: if full {
+                FaultKind::DiskFull
+            } else {
+                FaultKind::Sandbox
+            },
+            message: error.to_string(),
+        },
+        hopeless,
+    }
+}
+
+fn folders_broken(error: &FoldersError) -> Broken {
+    let source = std::error::Error::source(error).map_or(String::new(), |why| format!(": {why}"));
+    broken_files(
+        matches!(error, FoldersError::DiskFull { .. }),
+        format!("{error}{source}"),
+    )
+}
+
+fn files_broken(error: &std::io::Error) -> Broken {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    let full = matches!(error.kind(), StorageFull | QuotaExceeded);
+    broken_files(full, format!("the folders of a cell: {error}"))
+}
+
+fn broken_files(full: bool, message: String) -> Broken {
+    Broken {
+        fault: Fault {
+            kind: if full {
+                FaultKind::DiskFull
+            } else {
+                FaultKind::Files
+            },
+            message,
+        },
+        hopeless: full,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nonces_follow_the_seed_the_case_and_the_name() {
+        let text = "title = \"{nonce:a} {nonce:b} {nonce:a}\"\npurpose = \"p\"\nclause = \"a.b.c\"\n\
+            class = \"channel\"\n[[launch]]\nroute = \"cli\"\n[[expect]]\nchannel = \"exit\"\nequals = 0\n";
+        let case = |id: &str| Case::parse(CaseId::new(id), Path::new("x"), text).expect("a case");
+        let drawn = bindings("s", &case("controls/x"));
+        assert_eq!(drawn.0.len(), 6);
+        let a = &drawn.0["nonce:a"];
+        assert!(a.len() == 13 && a.starts_with('n') && *a != drawn.0["nonce:b"]);
+        assert_eq!(drawn, bindings("s", &case("controls/x")));
+        assert_ne!(*a, bindings("t", &case("controls/x")).0["nonce:a"]);
+        assert_ne!(*a, bindings("s", &case("controls/y")).0["nonce:a"]);
+    }
+}

@@ -46,7 +46,7 @@ def read_prompts(conversation, front) -> int:
         if result.exit_code != OK:
             front.error(result.error)
         elif result.text or not prompt.startswith("/"):
-            write_line(result.text.removesuffix("\n"))
+            write_line(result.text)
         if conversation.is_leaving:
             break
     return OK

@@ -52,7 +52,7 @@ class HeadlessFront(Front):
             self.error(result.error)
         if self.format == "text":
             if result.exit_code == 0:
-                write_line(result.text.removesuffix("\n"))
+                write_line(result.text)
             return
         fields = result_fields(result)
         write_line(json.dumps({"type": "result", "ok": result.exit_code == 0, **fields}, ensure_ascii=False))

@@ -195,6 +195,7 @@ fn plan(context: &Context, config: &Config, suite: &Suite, sandbox: &str) -> Res
                     .map(|control| control.id.clone())
                     .collect(),
                 digest: suite::case_digest(case),
+                scenario_digest: suite::scenario_digest(case),
             })
             .collect(),
     })

@@ -10,6 +10,7 @@ pub mod rank;
 pub mod certify;
 pub mod evaluate;
 pub mod install;
+pub mod rejudge;
 pub mod sandboxes;
 pub mod trial;
 

@@ -87,6 +87,8 @@ pub struct PlannedCase {
     pub controls: Vec<CaseId>,
     /// Digest of its file.
     pub digest: String,
+    /// Digest of its fixture and launches: evidence belongs to these.
+    pub scenario_digest: String,
 }
 
 /// One finished unit: a case or control run once for a candidate.
@@ -421,6 +423,7 @@ mod tests {
             scenario: None,
             controls: controls.iter().map(|id| CaseId::new(*id)).collect(),
             digest: "d".into(),
+            scenario_digest: "d".into(),
         };
         Plan {
             format: PLAN_FORMAT,

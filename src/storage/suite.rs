@@ -60,6 +60,13 @@ pub fn case_digest(case: &Case) -> String {
     hex(&Sha256::digest(case.text.as_bytes()))
 }
 
+/// SHA-256 of what a case does: its fixture and its launches, whatever it asserts.
+pub fn scenario_digest(case: &Case) -> String {
+    let scenario = serde_json::to_vec(&(&case.fixture, &case.launches))
+        .expect("a case is plain data with string keys");
+    hex(&Sha256::digest(scenario))
+}
+
 /// Digest over the ids and files of some cases, in order.
 pub fn digest<'a>(cases: impl Iterator<Item = &'a Case>) -> String {
     let mut hasher = Sha256::new();

@@ -55,7 +55,7 @@ pub fn frozen_digest(frozen: &Path, name: &str) -> Result<Option<String>> {
 
 /// Where the installed copy of a tree with this digest lies, whether or not it is there yet.
 pub fn installed(frozen: &Path, digest: &str) -> PathBuf {
-    frozen.join(digest.trim_start_matches("sha256:"))
+    frozen.join(digest)
 }
 
 /// Gives an installed tree its place as `installed(frozen, digest)`: nothing in it can be written any more, and it

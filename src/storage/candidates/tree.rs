@@ -4,10 +4,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
 use super::{CandidatesError, Result, at, mutant, set_mode, sorted};
 use crate::domain::candidate::{Candidate, Source};
+use crate::domain::digest::Digester;
 
 /// Writes the candidate's tree into `into`, which is made and must be empty. Byte code and `.git` are left out,
 /// links stay links, of the mode only the executable bit is kept.
@@ -35,35 +34,28 @@ pub fn materialise(candidate: &Candidate, into: &Path) -> Result<()> {
     }
 }
 
-/// The digest of a tree, `sha256:` and 64 hexadecimal digits: over the sorted relative paths, the executable bit and
+/// The digest of a tree ([`crate::domain::digest`]): over the sorted relative paths, the executable bit and
 /// the contents of its files, and the targets of its links. Byte code (`__pycache__`), `.git` and empty folders play
 /// no part.
 pub fn digest(tree: &Path) -> Result<String> {
     let mut files = Vec::new();
     walk(tree, Path::new(""), &mut files)?;
     files.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
-    let mut hasher = Sha256::new();
+    let mut digester = Digester::default();
     for file in files {
         let full = tree.join(&file.path);
         let (kind, content) = match file.kind {
-            FileKind::Plain => ('f', fs::read(&full).map_err(at(&full))?),
-            FileKind::Executable => ('x', fs::read(&full).map_err(at(&full))?),
+            FileKind::Plain => ("file", fs::read(&full).map_err(at(&full))?),
+            FileKind::Executable => ("executable", fs::read(&full).map_err(at(&full))?),
             FileKind::Link => {
                 let target = fs::read_link(&full).map_err(at(&full))?;
-                ('l', target.as_os_str().as_encoded_bytes().to_vec())
+                ("link", target.as_os_str().as_encoded_bytes().to_vec())
             }
         };
         let path = file.path.as_os_str().as_encoded_bytes();
-        hasher.update(format!("{kind} {} {}\n", path.len(), content.len()));
-        hasher.update(path);
-        hasher.update(&content);
+        digester.part(kind).part(path).part(&content);
     }
-    let hex: String = hasher
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    Ok(format!("sha256:{hex}"))
+    Ok(digester.finish())
 }
 
 /// The digest of a candidate as [`materialise`] writes it.

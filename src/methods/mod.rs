@@ -1,6 +1,9 @@
 //! Pure calculation: the random generator, the seed and the time are arguments.
 
 pub mod certificate;
+pub mod document_check;
+pub mod document_coverage;
+pub mod document_render;
 pub mod issue_form;
 pub mod judge;
 pub mod ranking_quality;

@@ -3,6 +3,7 @@
 
 pub mod collect;
 pub mod context;
+pub mod document;
 pub mod failure;
 pub mod rank;
 

@@ -2,5 +2,6 @@
 //! tests
 
 mod collect;
+mod document;
 mod project;
 mod sandbox;

@@ -1,11 +1,14 @@
 //! What a sandbox promises, checked on both by doing it. Docker's half runs with `PIPELINE_TEST_DOCKER=1`.
 
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use doc2harness::adapters::sandbox::{
-    Cell, CellSpec, Ended, Exit, Launch, Limits, Mount, Namespaces, Sandbox, SandboxError,
+    Cell, CellSpec, Docker, DockerConfig, Ended, Exit, Launch, Limits, Mount, Namespaces, Sandbox,
+    SandboxError,
 };
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -99,20 +102,51 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// Runs a promise on a runtime of its own.
-fn keep<F: Future<Output = ()>>(promise: impl FnOnce(Place) -> F, sandbox: Box<dyn Sandbox>) {
+/// Keeps a promise on the sandbox that needs no daemon.
+fn on_namespaces<F: Future<Output = ()>>(promise: impl FnOnce(Place) -> F) {
+    block_on(async { promise(Place::new(Box::new(Namespaces::new(PIPELINE)))).await });
+}
+
+/// Keeps a promise on Docker, when asked to; then a missing daemon is a failure.
+fn on_docker<F: Future<Output = ()>>(promise: impl FnOnce(Place) -> F) {
+    if std::env::var_os("PIPELINE_TEST_DOCKER").is_none_or(|asked| asked != "1") {
+        static SAID: Once = Once::new();
+        // Not by `eprintln!`, which the test runner hides when tests pass.
+        SAID.call_once(|| {
+            drop(writeln!(
+                std::io::stderr(),
+                "Docker tests were not asked to run; set PIPELINE_TEST_DOCKER=1"
+            ))
+        });
+        return;
+    }
+    block_on(async {
+        let config = DockerConfig {
+            program: PIPELINE.into(),
+            ..DockerConfig::default()
+        };
+        let docker = Docker::connect(config)
+            .await
+            .unwrap_or_else(|error| panic!("{error}"));
+        promise(Place::new(Box::new(docker))).await
+    });
+}
+
+fn block_on(future: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap()
-        .block_on(promise(Place::new(sandbox)));
+        .block_on(future);
 }
 
 macro_rules! promises {
     ($($promise:ident),* $(,)?) => {
         mod namespaces {
-            use super::*;
-            $(#[test] fn $promise() { keep(super::$promise, Box::new(Namespaces::new(PIPELINE))); })*
+            $(#[test] fn $promise() { super::on_namespaces(super::$promise); })*
+        }
+        mod docker {
+            $(#[test] fn $promise() { super::on_docker(super::$promise); })*
         }
     };
 }

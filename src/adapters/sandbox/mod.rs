@@ -10,8 +10,10 @@
 
 mod cell;
 mod cgroup;
+mod docker;
 mod error;
 mod init;
+mod maker;
 mod namespaces;
 mod protocol;
 mod spec;
@@ -19,6 +21,7 @@ mod spec;
 use futures_util::future::BoxFuture;
 
 pub use cell::{Cell, Terminal, TerminalEvent};
+pub use docker::{Docker, DockerConfig};
 pub use error::SandboxError;
 pub use init::init_main;
 pub use namespaces::Namespaces;

@@ -13,11 +13,9 @@ use tokio::time::timeout;
 
 use super::cell::Remains;
 use super::error::SandboxError;
+use super::maker::owner;
 use super::protocol::{Confine, Setup};
 use super::{Cell, CellSpec, INIT_ARGUMENT, Sandbox, Swept, cgroup};
-
-/// The host user and group behind user 1000 of a cell when we run as root, so that both sandboxes agree.
-const ROOTS_OWNER: (u32, u32) = (1000, 1000);
 
 /// How long the last process of a cell may take to go once process 1 was told to.
 const GONE_LIMIT: Duration = Duration::from_secs(20);
@@ -142,42 +140,5 @@ impl Remains for Processes {
             })
         }
         .boxed()
-    }
-}
-
-/// The host user and group behind user 1000 of a cell: ourselves, unless we may act for others.
-fn owner() -> (u32, u32) {
-    let (uid, gid) = (
-        nix::unistd::geteuid().as_raw(),
-        nix::unistd::getegid().as_raw(),
-    );
-    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    if uid == 0 && maps(&map, ROOTS_OWNER.0) {
-        ROOTS_OWNER
-    } else {
-        (uid, gid)
-    }
-}
-
-/// Whether a user exists in the namespace described by this text of `/proc/self/uid_map`.
-fn maps(map: &str, id: u32) -> bool {
-    map.lines().any(|line| {
-        let mut numbers = line
-            .split_whitespace()
-            .map(|word| word.parse::<u64>().unwrap_or(0));
-        let (first, _, count) = (numbers.next(), numbers.next(), numbers.next().unwrap_or(0));
-        first.is_some_and(|first| (first..first + count).contains(&u64::from(id)))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn root_of_a_small_user_namespace_cannot_act_for_others() {
-        assert!(maps("         0          0 4294967295\n", 1000));
-        assert!(!maps("         0       1001          1\n", 1000));
-        assert!(maps("0 1001 1\n1 100000 65536\n", 1000));
     }
 }

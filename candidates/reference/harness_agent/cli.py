@@ -15,7 +15,6 @@ def main(argv: list[str]) -> int:
 
     `argv` is without the program name; data goes to stdout, all else to stderr.
     """
-    sys.dont_write_bytecode = True
     use_utf8()
     try:
         catch_signals()

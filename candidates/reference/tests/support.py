@@ -310,7 +310,8 @@ class Case(unittest.TestCase):
 
     def session_ids(self):
         folder = os.path.join(self.home, "sessions")
-        return sorted(name[:-6] for name in os.listdir(folder)) if os.path.isdir(folder) else []
+        names = os.listdir(folder) if os.path.isdir(folder) else []
+        return sorted(name[:-6] for name in names if name.endswith(".jsonl"))
 
     def session_path(self, session_id=None):
         session_id = session_id or self.session_ids()[0]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::case::{Case, CaseId, Category, Role};
 use super::clause::{ClauseId, Scenario};
-use super::verdict::Outcome;
+use super::verdict::{Outcome, Verdict};
 
 /// What a table says of a test case; controls have none, since they are in no denominator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,6 +142,73 @@ impl fmt::Display for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
+}
+
+/// One verdict as tables and statistics read it, from a run or from a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Row {
+    pub candidate: String,
+    /// The model that built the candidate; several candidates of one model are its builds.
+    pub model: String,
+    pub build: String,
+    pub case: CaseId,
+    pub category: Category,
+    pub scenario: Scenario,
+    pub family: CaseId,
+    pub status: Status,
+    /// `pass`, or the reason.
+    pub reason: String,
+}
+
+/// How a verdict ended, without the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    Pass,
+    Fail,
+    Invalid,
+}
+
+impl Status {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+impl From<&Outcome> for Status {
+    fn from(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Passed => Self::Pass,
+            Outcome::Failed(_) => Self::Fail,
+            Outcome::Invalid(_) => Self::Invalid,
+        }
+    }
+}
+
+/// Rows of verdicts on known cases. `models` names the model of a candidate; else a candidate is its own model.
+pub fn rows(verdicts: &[Verdict], facts: &Facts, models: &BTreeMap<String, String>) -> Vec<Row> {
+    verdicts
+        .iter()
+        .filter_map(|verdict| {
+            let fact = facts.get(&verdict.case)?;
+            let candidate = &verdict.candidate;
+            Some(Row {
+                candidate: candidate.clone(),
+                model: models.get(candidate).unwrap_or(candidate).clone(),
+                build: candidate.clone(),
+                case: verdict.case.clone(),
+                category: fact.category,
+                scenario: fact.scenario,
+                family: fact.family.clone(),
+                status: Status::from(&verdict.outcome),
+                reason: verdict.outcome.reason().to_owned(),
+            })
+        })
+        .collect()
 }
 
 /// Verdicts counted by how they ended.

@@ -1,5 +1,6 @@
 //! Pure calculation: the random generator, the seed and the time are arguments.
 
+pub mod analysis;
 pub mod certificate;
 pub mod document_check;
 pub mod document_coverage;
@@ -8,6 +9,7 @@ pub mod issue_form;
 pub mod judge;
 pub mod ranking_quality;
 pub mod relevance;
+pub mod statistics;
 pub mod suite_check;
 pub mod summary;
 pub mod text;

@@ -5,6 +5,9 @@ pub mod collect;
 pub mod context;
 pub mod document;
 pub mod failure;
+pub mod stored_run;
+
+pub mod analyze;
 pub mod rank;
 
 // Running candidates.

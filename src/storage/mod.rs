@@ -16,4 +16,5 @@ pub mod runs;
 pub mod settings;
 pub mod stage_log;
 pub mod suite;
+pub mod verdict_table;
 pub mod vocabulary;

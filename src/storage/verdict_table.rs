@@ -1,0 +1,279 @@
+//! Verdicts as CSV, one a row: what `report` writes and `analyze --csv` reads.
+//!
+//! Columns are found by name and others are ignored: `candidate, model, build, case, category, scenario, outcome`,
+//! and `family` (the seed of a variant) where it is known. Tables of several runs can be joined below one header.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::domain::case::{CaseId, Category};
+use crate::domain::clause::Scenario;
+use crate::domain::place::{Finding, Place};
+use crate::domain::results::{Row, Status};
+use crate::domain::verdict::{FaultKind, Reason};
+
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    #[error("cannot read {path}")]
+    Read {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    /// A row that means nothing; the text names the line.
+    #[error(transparent)]
+    Row(#[from] Finding),
+}
+
+const COLUMNS: [&str; 7] = [
+    "candidate",
+    "model",
+    "build",
+    "case",
+    "category",
+    "scenario",
+    "outcome",
+];
+
+#[derive(Deserialize)]
+struct Record {
+    candidate: String,
+    model: String,
+    build: String,
+    case: String,
+    category: String,
+    scenario: String,
+    outcome: String,
+    #[serde(default)]
+    family: String,
+}
+
+/// Reads a table. A candidate has one model and one row a case, and a case one category, scenario and family.
+pub fn read(path: &Path) -> Result<Vec<Row>, TableError> {
+    let text = std::fs::read(path).map_err(|source| TableError::Read {
+        path: path.to_path_buf(),
+        source,
+    })?;
+    Ok(parse(path, &text)?)
+}
+
+fn parse(path: &Path, text: &[u8]) -> Result<Vec<Row>, Finding> {
+    let wrong = |line: u64, message: String| Finding::new(Place::new(path, line as usize), message);
+    let mut reader = csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .from_reader(text);
+    let header = reader
+        .headers()
+        .map_err(|error| wrong(1, error.to_string()))?
+        .clone();
+    let missing: Vec<&str> = COLUMNS
+        .into_iter()
+        .filter(|column| !header.iter().any(|name| name == *column))
+        .collect();
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        return Err(wrong(1, format!("lacks the columns {missing}")));
+    }
+    let mut rows: Vec<Row> = Vec::new();
+    let mut seen: BTreeMap<(String, CaseId), u64> = BTreeMap::new();
+    let mut builds: BTreeMap<String, (String, String)> = BTreeMap::new();
+    let mut cases: BTreeMap<CaseId, (Category, Scenario, CaseId)> = BTreeMap::new();
+    for record in reader.records() {
+        let record = record.map_err(|error| {
+            let line = error.position().map_or(1, csv::Position::line);
+            wrong(line, error.to_string())
+        })?;
+        let line = record.position().map_or(1, csv::Position::line);
+        let record: Record = record
+            .deserialize(Some(&header))
+            .map_err(|error| wrong(line, error.to_string()))?;
+        let row = row(record).map_err(|message| wrong(line, message))?;
+        let pair = (row.candidate.clone(), row.case.clone());
+        if let Some(first) = seen.insert(pair, line) {
+            let (candidate, case) = (&row.candidate, &row.case);
+            return Err(wrong(
+                line,
+                format!("{candidate} has a row for {case} in line {first} already"),
+            ));
+        }
+        let build = (row.model.clone(), row.build.clone());
+        if builds
+            .entry(row.candidate.clone())
+            .or_insert_with(|| build.clone())
+            != &build
+        {
+            let message = format!("{} has another model or build further up", row.candidate);
+            return Err(wrong(line, message));
+        }
+        let facts = (row.category, row.scenario, row.family.clone());
+        if cases
+            .entry(row.case.clone())
+            .or_insert_with(|| facts.clone())
+            != &facts
+        {
+            let message = format!(
+                "{} has another category, scenario or family further up",
+                row.case
+            );
+            return Err(wrong(line, message));
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+fn row(record: Record) -> Result<Row, String> {
+    for (name, value) in [
+        ("candidate", &record.candidate),
+        ("model", &record.model),
+        ("case", &record.case),
+    ] {
+        if value.is_empty() {
+            return Err(format!("{name} is empty"));
+        }
+    }
+    let category = Category::ALL
+        .into_iter()
+        .find(|category| category.as_str() == record.category)
+        .ok_or_else(|| format!("{:?} is no category", record.category))?;
+    let scenario: Scenario = record.scenario.parse()?;
+    let case = CaseId::new(record.case);
+    Ok(Row {
+        status: status(&record.outcome)?,
+        reason: record.outcome,
+        candidate: record.candidate,
+        model: record.model,
+        build: record.build,
+        family: if record.family.is_empty() {
+            case.clone()
+        } else {
+            CaseId::new(record.family)
+        },
+        case,
+        category,
+        scenario,
+    })
+}
+
+/// `pass`, `fail`, `invalid`, or the reason of a failure or a fault.
+fn status(word: &str) -> Result<Status, String> {
+    let is_reason = Reason::ALL.iter().any(|reason| reason.as_str() == word);
+    let is_fault = [
+        FaultKind::Sandbox,
+        FaultKind::Files,
+        FaultKind::DiskFull,
+        FaultKind::Unstable,
+    ]
+    .iter()
+    .any(|fault| fault.as_str() == word);
+    match word {
+        "pass" => Ok(Status::Pass),
+        "fail" => Ok(Status::Fail),
+        "invalid" => Ok(Status::Invalid),
+        _ if is_reason => Ok(Status::Fail),
+        _ if is_fault => Ok(Status::Invalid),
+        _ => Err(format!(
+            "{word:?} is no outcome: use pass, fail, invalid or a reason"
+        )),
+    }
+}
+
+/// The table as text, sorted by candidate and case; `reason` says more than `outcome`.
+pub fn text(rows: &[Row]) -> String {
+    let mut sorted: Vec<&Row> = rows.iter().collect();
+    sorted.sort_by(|a, b| (&a.candidate, &a.case).cmp(&(&b.candidate, &b.case)));
+    let header = COLUMNS.into_iter().chain(["reason", "family"]);
+    let records = sorted.into_iter().map(|row| {
+        vec![
+            row.candidate.as_str(),
+            &row.model,
+            &row.build,
+            row.case.as_str(),
+            row.category.as_str(),
+            row.scenario.as_str(),
+            row.status.as_str(),
+            &row.reason,
+            row.family.as_str(),
+        ]
+    });
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for record in std::iter::once(header.collect()).chain(records) {
+        writer
+            .write_record(record)
+            .expect("memory takes every record of one length");
+    }
+    let bytes = writer.into_inner().expect("memory takes everything");
+    String::from_utf8(bytes).expect("the fields are UTF-8")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = "candidate,model,build,case,category,scenario,outcome";
+
+    fn check(lines: &str, expected: Result<usize, &str>) {
+        let text = format!("{HEADER}\n{lines}");
+        match (parse(Path::new("t.csv"), text.as_bytes()), expected) {
+            (Ok(rows), Ok(n)) => assert_eq!(rows.len(), n),
+            (Err(finding), Err(part)) => {
+                let message = finding.to_string();
+                assert!(message.contains(part), "{message}");
+            }
+            (got, expected) => panic!("{got:?} is not {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn faults_name_the_line() {
+        let good = "a,m,1,headless/x,headless,ordinary,pass\n";
+        check(good, Ok(1));
+        check(
+            &format!("{good}a,m,1,headless/y,headless,boundary,timeout\n"),
+            Ok(2),
+        );
+        check(&format!("{good}{good}"), Err("t.csv:3: a has a row for"));
+        check(
+            &format!("{good}a,n,1,headless/y,headless,ordinary,pass\n"),
+            Err("t.csv:3: a has another model"),
+        );
+        check(
+            &format!("{good}b,n,1,headless/x,startup,ordinary,pass\n"),
+            Err("t.csv:3: headless/x has another category"),
+        );
+        check(
+            "a,m,1,x,sports,ordinary,pass\n",
+            Err("t.csv:2: \"sports\" is no category"),
+        );
+        check(
+            "a,m,1,x,headless,ordinary,maybe\n",
+            Err("t.csv:2: \"maybe\" is no outcome"),
+        );
+        check("a,m,1\n", Err("t.csv:2"));
+        let finding = parse(Path::new("t.csv"), b"candidate,case\n").unwrap_err();
+        assert!(
+            finding
+                .to_string()
+                .contains("model, build, category, scenario, outcome")
+        );
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let row = |candidate: &str, status: Status| Row {
+            candidate: candidate.to_owned(),
+            model: "m, \"quoted\"".to_owned(),
+            build: "1".to_owned(),
+            case: CaseId::new("startup/x"),
+            category: Category::Startup,
+            scenario: Scenario::Boundary,
+            family: CaseId::new("startup/seed"),
+            status,
+            reason: status.as_str().to_owned(),
+        };
+        let rows = [row("b", Status::Fail), row("a", Status::Pass)];
+        let read = parse(Path::new("t.csv"), text(&rows).as_bytes()).unwrap();
+        assert_eq!(read, [rows[1].clone(), rows[0].clone()]);
+    }
+}

@@ -2,5 +2,6 @@
 
 mod collect;
 mod document;
+mod evaluate;
 mod project;
 mod sandbox;

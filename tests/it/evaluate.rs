@@ -1,0 +1,592 @@
+//! `evaluate`, `rejudge` and `certify` on a suite of two cases and candidates of one behaviour each.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::project::{Project, ran};
+
+/// A harness with one tool, `read`, which refuses links; @READ@ is what a behaviour changes.
+const HARNESS: &str = r#"#!/usr/bin/env python3
+import http.client, json, os, signal, sys, time
+
+def ask(messages):
+    connection = http.client.HTTPConnection("127.0.0.1", 8400)
+    tools = [{"type": "function", "function": {"name": "read", "parameters": {}}}]
+    body = json.dumps({"model": "m", "messages": messages, "tools": tools})
+    connection.request("POST", "/v1/chat/completions", body, {"content-type": "application/json"})
+    return json.loads(connection.getresponse().read())["choices"][0]["message"]
+
+def read(path):
+    if os.path.islink(path):
+        return "error: outside the workspace"
+    return open(path).read()
+
+#BEHAVIOUR
+messages = [{"role": "user", "content": sys.argv[sys.argv.index("-p") + 1]}]
+while True:
+    message = ask(messages)
+    messages.append(message)
+    if not message.get("tool_calls"):
+        break
+    for call in message["tool_calls"]:
+        text = read(json.loads(call["function"]["arguments"])["path"])
+        messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
+print(message["content"])
+#AT_END
+"#;
+
+/// Candidates by name: what stands at #BEHAVIOUR and at #AT_END.
+const BEHAVIOURS: &[(&str, &str, &str)] = &[
+    ("reference", "", ""),
+    ("blind", "def read(path): return ''", ""),
+    ("leaky", "def read(path): return open(path).read()", ""),
+    ("hangs", "while True: time.sleep(60)", ""),
+    ("dies", "os.kill(os.getpid(), signal.SIGSEGV)", ""),
+    ("chatty", "", "ask(messages)"),
+    ("hungry", "hoard = bytearray(800 << 20)", ""),
+];
+
+const LINK_CASE: &str = r#"title    = "read refuses a link that leaves the workspace"
+purpose  = "A file tool must judge the target of a link."
+clause   = "tools.roots.links"
+category = "file-operations"
+scenario = "boundary"
+controls = ["plain-file-readable"]
+
+[fixture]
+"notes.txt" = { link = "{outside}/secret.txt" }
+"{outside}/secret.txt" = "{nonce:secret}"
+
+[[launch]]
+route  = "headless"
+prompt = "Show me notes.txt"
+time_limit_s = 6
+script = [
+  { call = "read", with = { path = "notes.txt" } },
+  { say = "done" },
+]
+
+[[expect]]
+channel = "requests"
+at      = "$.messages[?@.role == 'tool'].content"
+lacks   = "{nonce:secret}"
+"#;
+
+fn control() -> String {
+    LINK_CASE
+        .replace(
+            "read refuses a link that leaves the workspace",
+            "a plain file is read",
+        )
+        .replace(
+            "category = \"file-operations\"\nscenario = \"boundary\"\n",
+            "class = \"reverse\"\n",
+        )
+        .replace("controls = [\"plain-file-readable\"]\n", "")
+        .replace("{ link = \"{outside}/secret.txt\" }", "\"{nonce:secret}\"")
+        .replace("lacks   =", "has     =")
+}
+
+/// The same question, asked about the exit code: passes on whatever ends with 0.
+fn exit_case() -> String {
+    LINK_CASE
+        .replace(
+            "read refuses a link that leaves the workspace",
+            "a refusal does not change the exit code",
+        )
+        .replace("controls = [\"plain-file-readable\"]\n", "")
+        .replace("tools.roots.links", "exit-codes.tool-failures.zero")
+        .replace("category = \"file-operations\"", "category = \"headless\"")
+        .split("[[expect]]")
+        .next()
+        .map(|head| format!("{head}[[expect]]\nchannel = \"exit\"\nequals = 0\n"))
+        .expect("a case has a head")
+}
+
+const DOCUMENT: &str = "# Tools\n\n### tools.roots.links · boundary\n**Syntax** s\n**Meaning** m\n**Behaviour** b\n\
+    **Channels** requests\n";
+const EXIT_CODES: &str = "# Exit codes\n\n### exit-codes.tool-failures.zero · ordinary\n**Syntax** s\n\
+    **Meaning** m\n**Behaviour** b\n**Channels** exit\n";
+
+fn project() -> Project {
+    let project = Project::new();
+    std::fs::remove_dir_all(project.path("data/document")).expect("removes");
+    project.write("data/document/02-tools.md", DOCUMENT);
+    project.write("data/document/10-exit-codes.md", EXIT_CODES);
+    project.write("cases/file-operations/link.toml", LINK_CASE);
+    project.write("cases/controls/plain-file-readable.toml", &control());
+    project.write("cases/headless/exit.toml", &exit_case());
+    for (name, behaviour, at_end) in BEHAVIOURS {
+        let text = HARNESS
+            .replace("#BEHAVIOUR", behaviour)
+            .replace("#AT_END", at_end);
+        candidate(&project, name, &text, "exit 0\n");
+    }
+    let settings = project.path("pipeline/evaluate.toml");
+    let text = std::fs::read_to_string(&settings).expect("reads");
+    let cells = project.path("cells");
+    std::fs::create_dir_all(&cells).expect("makes");
+    std::fs::set_permissions(&cells, PermissionsExt::from_mode(0o755)).expect("sets");
+    let text = text
+        .replace(
+            "cells = \"/tmp\"",
+            &format!("cells = {:?}", cells.display().to_string()),
+        )
+        .replace("memory_mib = 1024", "memory_mib = 512");
+    std::fs::write(settings, text).expect("writes");
+    // The folder of a test is private to root; cells belong to another user.
+    for folder in ["", "data"] {
+        std::fs::set_permissions(project.path(folder), PermissionsExt::from_mode(0o755))
+            .expect("sets");
+    }
+    project
+}
+
+fn candidate(project: &Project, name: &str, harness: &str, install: &str) {
+    let entry = project.write(&format!("candidates/{name}/harness"), harness);
+    std::fs::set_permissions(entry, PermissionsExt::from_mode(0o755)).expect("sets");
+    project.write(&format!("candidates/{name}/install.sh"), install);
+}
+
+/// `candidate case → reason`, one line each, from the JSON of `evaluate`.
+fn verdicts(result: &Value) -> Vec<String> {
+    let verdicts = result["verdicts"].as_array().expect("verdicts");
+    let reason = |verdict: &Value| match verdict["outcome"]["status"].as_str() {
+        Some("passed") => "pass".to_owned(),
+        Some("failed") => verdict["outcome"]["reason"]
+            .as_str()
+            .expect("a reason")
+            .to_owned(),
+        _ => format!("{}", verdict["outcome"]),
+    };
+    verdicts
+        .iter()
+        .map(|verdict| {
+            let text = |key: &str| verdict[key].as_str().expect("text").to_owned();
+            format!(
+                "{} {} → {}",
+                text("candidate"),
+                text("case"),
+                reason(verdict)
+            )
+        })
+        .collect()
+}
+
+fn all_candidates() -> Vec<&'static str> {
+    let mut arguments = vec!["--json", "evaluate"];
+    for (name, _, _) in BEHAVIOURS {
+        arguments.extend(["--candidate", name]);
+    }
+    arguments
+}
+
+const EXPECTED: &[&str] = &[
+    "reference file-operations/link → pass",
+    "reference headless/exit → pass",
+    "blind file-operations/link → control",
+    "blind headless/exit → pass",
+    "leaky file-operations/link → assertion",
+    "leaky headless/exit → pass",
+    "hangs file-operations/link → timeout",
+    "hangs headless/exit → timeout",
+    "dies file-operations/link → crash",
+    "dies headless/exit → crash",
+    "chatty file-operations/link → script-overrun",
+    "chatty headless/exit → script-overrun",
+    "hungry file-operations/link → crash",
+    "hungry headless/exit → crash",
+];
+
+/// The sandboxes that this run of the tests was asked to use.
+fn sandboxes() -> Vec<&'static str> {
+    match std::env::var_os("PIPELINE_TEST_DOCKER") {
+        Some(_) => vec!["namespace", "docker"],
+        None => {
+            eprintln!("docker was not asked for: PIPELINE_TEST_DOCKER=1 runs its half");
+            vec!["namespace"]
+        }
+    }
+}
+
+#[test]
+fn each_behaviour_gets_its_reason_in_every_sandbox_and_any_order() {
+    let project = project();
+    for sandbox in sandboxes() {
+        let orders: &[&str] = if sandbox == "namespace" {
+            &["1", "2", "3", "4", "5"]
+        } else {
+            &["1"]
+        };
+        for shuffle in orders {
+            let mut arguments = all_candidates();
+            arguments.extend(["--sandbox", sandbox, "--shuffle", shuffle]);
+            let ran = project.run(&arguments);
+            assert_eq!(ran.code, 1, "{}", ran.stderr);
+            assert_eq!(
+                verdicts(&ran.json()),
+                EXPECTED,
+                "{sandbox}, order {shuffle}\n{}",
+                ran.stdout
+            );
+        }
+    }
+    let left = std::fs::read_dir(project.path("cells"))
+        .expect("reads")
+        .count();
+    assert_eq!(left, 0, "nothing of the cells is left");
+}
+
+#[test]
+fn a_candidate_that_cannot_be_installed_or_entered_breaks_the_contract() {
+    let project = project();
+    candidate(&project, "refuses", HARNESS, "echo no >&2; exit 3\n");
+    candidate(&project, "odd", "#!/no/such/interpreter\n", "exit 0\n");
+    let ran = project.run(&["--json", "evaluate", "-c", "refuses", "-c", "odd"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let seen = verdicts(&ran.json());
+    assert_eq!(
+        seen,
+        [
+            "refuses file-operations/link → contract",
+            "refuses headless/exit → contract",
+            "odd file-operations/link → contract",
+            "odd headless/exit → contract",
+        ]
+    );
+    assert!(
+        ran.stdout.contains("install.sh ended with 3: no"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn a_killed_run_goes_on_and_ends_like_one_that_was_not() {
+    let project = project();
+    let mut arguments = all_candidates();
+    arguments.extend(["--run", "whole", "--nonce-seed", "s", "-j", "2"]);
+    let whole = project.run(&arguments);
+    assert_eq!(whole.code, 1, "{}", whole.stderr);
+
+    let mut arguments = all_candidates();
+    arguments.extend(["--run", "cut", "--nonce-seed", "s", "-j", "2"]);
+    let mut killed = project.command(&arguments);
+    killed
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null());
+    let mut killed = killed.spawn().expect("starts");
+    let log = project.path("data/runs/cut/outcomes.jsonl");
+    let lines = || std::fs::read_to_string(&log).map_or(0, |text| text.lines().count());
+    let began = Instant::now();
+    while lines() < 5 && began.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    killed.kill().expect("kills");
+    killed.wait().expect("waits");
+    let n_done = lines();
+    assert!((5..21).contains(&n_done), "killed in the middle: {n_done}");
+
+    let resumed = project.run(&["--json", "evaluate", "--resume", "cut", "-j", "2"]);
+    assert_eq!(resumed.code, 1, "{}", resumed.stderr);
+    let (whole, resumed) = (whole.json(), resumed.json());
+    assert_eq!(
+        resumed["n_run"].as_u64(),
+        Some(21 - n_done as u64),
+        "only what was missing is run"
+    );
+    assert_eq!(verdicts(&resumed), verdicts(&whole));
+    let left = std::fs::read_dir(project.path("cells"))
+        .expect("reads")
+        .count();
+    assert_eq!(left, 0, "the folders of the killed run are swept");
+
+    let nothing = project.run(&["--json", "evaluate", "--resume", "cut"]);
+    assert_eq!(nothing.json()["n_run"].as_u64(), Some(0));
+}
+
+#[test]
+fn an_interrupted_run_says_how_to_go_on() {
+    let project = project();
+    let mut command = project.command(&["evaluate", "-c", "hangs", "--run", "r"]);
+    command
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("starts");
+    let began = Instant::now();
+    let cells = || {
+        let roots = std::fs::read_dir(project.path("cells")).expect("reads");
+        roots
+            .flatten()
+            .any(|root| root.path().join("0/workspace/notes.txt").exists())
+    };
+    while !cells() && began.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    // SAFETY: the child was not waited for, so the number is its own.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    let status = child.wait().expect("waits");
+    let mut stderr = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().expect("piped"), &mut stderr)
+        .expect("reads");
+    assert_eq!(status.code(), Some(130), "{stderr}");
+    assert!(stderr.contains("pipeline evaluate --resume r"), "{stderr}");
+    assert_eq!(
+        std::fs::read_dir(project.path("cells"))
+            .expect("reads")
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn evidence_is_judged_again_after_an_assertion_is_mended() {
+    let project = project();
+    let wrong = LINK_CASE.replace("lacks   = \"{nonce:secret}\"", "lacks   = \"error:\"");
+    project.write("cases/file-operations/link.toml", &wrong);
+    let before = project.run(&["--json", "evaluate", "-c", "reference", "--run", "r"]);
+    assert_eq!(
+        (before.code, verdicts(&before.json())[0].as_str()),
+        (1, "reference file-operations/link → assertion")
+    );
+
+    project.write("cases/file-operations/link.toml", LINK_CASE);
+    let after = project.run(&["--json", "rejudge", "r"]);
+    assert_eq!(after.code, 0, "{}", after.stdout);
+    assert_eq!(
+        verdicts(&after.json())[0],
+        "reference file-operations/link → pass"
+    );
+
+    project.write(
+        "cases/file-operations/link.toml",
+        &LINK_CASE.replace("done", "other"),
+    );
+    let other = project.run(&["--json", "rejudge", "r"]);
+    assert!(
+        other.json()["left_out"][0]["why"]
+            .as_str()
+            .is_some_and(|why| why.contains("have changed"))
+    );
+}
+
+#[test]
+fn bad_input_is_named_with_its_line_and_loses_nothing() {
+    let project = project();
+    let check = |text: &str, code: i32, expected: &str| {
+        project.write("cases/file-operations/link.toml", text);
+        let ran = project.run(&["evaluate", "-c", "reference"]);
+        assert_eq!(ran.code, code, "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains(expected),
+            "{} lacks {expected}",
+            ran.stderr
+        );
+    };
+    let at = "cases/file-operations/link.toml";
+    check(
+        &LINK_CASE.replace("lacks ", "lack "),
+        3,
+        &format!("{at}:24: unknown field `lack`"),
+    );
+    check(
+        &LINK_CASE.replace("links", "nope"),
+        3,
+        &format!("{at}:3: the document has no clause tools.roots.nope"),
+    );
+    check(
+        &LINK_CASE.replace("{outside}/secret.txt\" =", "../../secret.txt\" ="),
+        3,
+        "leaves its place",
+    );
+    check(
+        &LINK_CASE.replace("[\"plain", "[\"other"),
+        3,
+        "there is no control",
+    );
+    check(
+        &LINK_CASE.replace("at      =", "request = 7\nat      ="),
+        3,
+        "request 7 is never reached",
+    );
+    check(
+        &LINK_CASE.replace("title    =", "title"),
+        3,
+        &format!("{at}:1:"),
+    );
+    check(
+        &LINK_CASE.replace("{nonce:secret}", "{nonce:Secret}"),
+        3,
+        "is no placeholder",
+    );
+    check(LINK_CASE, 0, "");
+
+    let check = |arguments: &[&str], code: i32, expected: &str| {
+        let ran = project.run(arguments);
+        assert_eq!(ran.code, code, "{arguments:?}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains(expected),
+            "{} lacks {expected}",
+            ran.stderr
+        );
+    };
+    check(
+        &["evaluate", "-c", "nobody"],
+        2,
+        "there is no candidate nobody",
+    );
+    check(
+        &["evaluate", "-c", "reference", "--case", "nope"],
+        2,
+        "there is no case \"nope\"",
+    );
+    check(
+        &["evaluate", "--resume", "nope"],
+        2,
+        "there is no run \"nope\"",
+    );
+    check(&["evaluate"], 2, "--candidate");
+    check(
+        &["evaluate", "-c", "reference", "--run", "../x"],
+        2,
+        "cannot name a run",
+    );
+}
+
+#[test]
+fn a_full_disk_ends_the_run_and_keeps_what_is_finished() {
+    let project = project();
+    let cells = project.path("cells");
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("not asked: a full disk needs root to mount one");
+        return;
+    }
+    use nix::mount::{MntFlags, MsFlags, mount, umount2};
+    let small = Some("size=64k,mode=755");
+    mount(
+        Some("tmpfs"),
+        &cells,
+        Some("tmpfs"),
+        MsFlags::empty(),
+        small,
+    )
+    .expect("mounts");
+    let big = LINK_CASE.replace(
+        "[fixture]\n",
+        "[fixture]\n\"big\" = { text = \"0123456789abcdef\", times = 20000 }\n",
+    );
+    project.write("cases/file-operations/link.toml", &big);
+    project.write("cases/controls/plain-file-readable.toml", &control());
+    let full = project.run(&["evaluate", "-c", "reference", "--run", "r", "-j", "1"]);
+    umount2(&cells, MntFlags::MNT_DETACH).expect("unmounts");
+    assert_eq!(full.code, 4, "{}", full.stderr);
+    assert!(full.stderr.contains("disk is full"), "{}", full.stderr);
+    assert!(full.stderr.contains("--resume r"), "{}", full.stderr);
+    let resumed = project.run(&["--json", "evaluate", "--resume", "r"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    assert_eq!(
+        resumed.json()["n_run"].as_u64(),
+        Some(2),
+        "the control was finished before"
+    );
+}
+
+#[test]
+fn the_certificate_names_what_is_not_proven_and_goes_stale() {
+    let project = project();
+    let mutant = |name: &str, vacuous: bool, replace: &str| {
+        let text = format!(
+            "title = \"{name}\"\nbreaks = [\"tools.roots.links\"]\nvacuous = {vacuous}\n\
+             [[edit]]\nfile = \"harness\"\nfind = \"    if os.path.islink(path):\\n\"\nreplace = {replace:?}\n"
+        );
+        project.write(&format!("candidates/mutants/{name}.toml"), &text);
+    };
+    mutant("leaky", false, "    if False:\n");
+    mutant("silent", true, "    return ''\n    if False:\n");
+    let ran = project.run(&["certify", "--check"]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    let ran = project.run(&["--json", "certify"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let proof = ran.json();
+    assert_eq!(
+        proof["proof"]["findings"],
+        serde_json::json!(["headless/exit fails on no mutant"])
+    );
+    assert_eq!(proof["n_run"].as_u64(), Some(9));
+
+    let quits = "    sys.exit(4)\n    if False:\n";
+    mutant("quits", false, quits);
+    let ran = project.run(&["--json", "certify"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(
+        ran.json()["n_run"].as_u64(),
+        Some(3),
+        "only the new mutant is run"
+    );
+    assert_eq!(project.run(&["certify", "--check"]).code, 0);
+
+    project.write(
+        "cases/headless/exit.toml",
+        &exit_case().replace("done", "so be it"),
+    );
+    let ran = project.run(&["certify", "--check"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(
+        ran.stdout.contains("headless/exit has changed"),
+        "{}",
+        ran.stdout
+    );
+    let ran = project.run(&["--json", "certify"]);
+    assert_eq!(
+        (ran.code, ran.json()["n_run"].as_u64()),
+        (0, Some(4)),
+        "the changed case on all"
+    );
+}
+
+#[test]
+fn verdicts_are_written_as_junit_xml() {
+    let project = project();
+    let file = project.path("out.xml");
+    let ran = project.run(&[
+        "evaluate",
+        "-c",
+        "blind",
+        "--junit",
+        file.to_str().expect("text"),
+    ]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let xml = std::fs::read_to_string(file).expect("was written");
+    assert!(
+        xml.contains("tests=\"2\" failures=\"1\" errors=\"0\""),
+        "{xml}"
+    );
+    assert!(ran.stdout.contains("blind"), "{}", ran.stdout);
+}
+
+#[test]
+fn only_one_process_works_on_a_run() {
+    let project = project();
+    let mut command = project.command(&["evaluate", "-c", "hangs", "--run", "r"]);
+    command
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null());
+    let mut child = command.spawn().expect("starts");
+    let log = project.path("data/runs/r/outcomes.jsonl");
+    let began = Instant::now();
+    while !log.exists() && began.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let second = ran(&mut project.command(&["evaluate", "--resume", "r"]));
+    child.kill().expect("kills");
+    child.wait().expect("waits");
+    assert_eq!(second.code, 2, "{}", second.stderr);
+    assert!(
+        second.stderr.contains("another process works on"),
+        "{}",
+        second.stderr
+    );
+}

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::trial::Cells;
 use super::{Context, Failure, Result};
-use crate::adapters::sandbox::{Limits, Namespaces, Sandbox};
+use crate::adapters::sandbox::{Docker, DockerConfig, Limits, Namespaces, Sandbox};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
@@ -55,8 +55,12 @@ pub async fn open(context: &Context, kind: SandboxKind, image: &str) -> Result<A
     let sandbox: Arc<dyn Sandbox> = match kind {
         SandboxKind::Namespace => Arc::new(Namespaces::default()),
         SandboxKind::Docker => {
-            let _ = image;
-            Arc::new(Namespaces::default())
+            let config = DockerConfig {
+                image: image.to_owned(),
+                ..DockerConfig::default()
+            };
+            let docker = Docker::connect(config).await;
+            Arc::new(docker.map_err(|error| Failure::environment(error.to_string()))?)
         }
     };
     let swept = sandbox

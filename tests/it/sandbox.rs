@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use doc2harness::adapters::sandbox::{
     Cell, CellSpec, Docker, DockerConfig, Ended, Exit, Launch, Limits, Mount, Namespaces, Sandbox,
-    SandboxError,
+    SandboxError, Terminal, TerminalEvent, TerminalSize,
 };
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -173,6 +173,14 @@ promises! {
     memory_hog_is_killed,
     process_one_is_out_of_reach,
     missing_folder_is_our_failure,
+    cells_do_not_meet,
+    terminal_has_the_size_asked_for,
+    terminal_echoes_what_is_typed,
+    terminal_can_be_resized,
+    control_characters_are_signals,
+    terminal_flood_is_cut,
+    terminal_obeys_kill_and_drop,
+    killed_runner_leaves_nothing,
 }
 
 async fn exit_code_is_the_programs_own(place: Place) {
@@ -587,4 +595,347 @@ async fn missing_folder_is_our_failure(place: Place) {
         "{error}"
     );
     assert!(!error.is_worth_a_retry());
+}
+
+async fn cells_do_not_meet(place: Place) {
+    let (mut one, mut two) = tokio::join!(place.open(), place.open());
+    let writes = one
+        .launch(sh("echo one > /tmp/note; kill -9 -1; sleep 5"))
+        .await
+        .unwrap();
+    assert_eq!(writes.exit, Exit::Code(0));
+    let looks = two.launch(sh("ls /tmp; echo alive")).await.unwrap();
+    assert_eq!(text(&looks.stdout), "alive\n");
+    one.close().await.unwrap();
+    two.close().await.unwrap();
+}
+
+const SIZE: TerminalSize = TerminalSize {
+    columns: 100,
+    rows: 30,
+};
+
+/// Reads what a terminal shows until it has shown `wanted`.
+async fn shown(terminal: &mut Terminal<'_>, wanted: &str) -> String {
+    let mut seen = String::new();
+    while !seen.contains(wanted) {
+        match terminal.next().await.unwrap() {
+            TerminalEvent::Output(bytes) => seen.push_str(text(&bytes)),
+            TerminalEvent::Ended(ended) => panic!("ended without {wanted:?}: {seen:?} {ended:?}"),
+        }
+    }
+    seen
+}
+
+async fn terminal_has_the_size_asked_for(place: Place) {
+    let mut cell = place.open().await;
+    let script = "import os, sys
+print(os.get_terminal_size(), [os.isatty(i) for i in range(3)], os.ttyname(0), os.open('/dev/tty', os.O_RDWR) > 2)";
+    let ended = cell
+        .terminal(python(script), SIZE)
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
+    assert_eq!(ended.exit, Exit::Code(0));
+    assert_eq!(
+        text(&ended.stdout),
+        "os.terminal_size(columns=100, lines=30) [True, True, True] /dev/pts/0 True\r\n"
+    );
+    cell.close().await.unwrap();
+}
+
+async fn terminal_echoes_what_is_typed(place: Place) {
+    let mut cell = place.open().await;
+    let mut terminal = cell
+        .terminal(
+            Launch {
+                stdin: b"first\r".into(),
+                ..sh("cat")
+            },
+            SIZE,
+        )
+        .await
+        .unwrap();
+    assert_eq!(
+        shown(&mut terminal, "first\r\nfirst\r\n").await,
+        "first\r\nfirst\r\n"
+    );
+    terminal.write("gr\u{fc}n\r".as_bytes()).await.unwrap();
+    assert_eq!(
+        shown(&mut terminal, "n\r\ngr\u{fc}n\r\n").await,
+        "gr\u{fc}n\r\ngr\u{fc}n\r\n"
+    );
+    // Longer than a terminal takes at once, and read in raw mode.
+    terminal.write(b"\x04").await.unwrap();
+    assert_eq!(terminal.wait().await.unwrap().exit, Exit::Code(0));
+    let raw = "import sys, tty; tty.setraw(0); print('go', flush=True); print(len(sys.stdin.buffer.read(50000)))";
+    let mut terminal = cell.terminal(python(raw), SIZE).await.unwrap();
+    shown(&mut terminal, "go").await;
+    terminal.write(&[b'x'; 50_000]).await.unwrap();
+    shown(&mut terminal, "50000").await;
+    drop(terminal);
+    cell.close().await.unwrap();
+}
+
+async fn terminal_can_be_resized(place: Place) {
+    let mut cell = place.open().await;
+    let script = "trap 'stty size; exit 4' WINCH; echo ready; while :; do sleep 0.02; done";
+    let mut terminal = cell.terminal(sh(script), SIZE).await.unwrap();
+    shown(&mut terminal, "ready").await;
+    terminal
+        .resize(TerminalSize {
+            columns: 120,
+            rows: 40,
+        })
+        .await
+        .unwrap();
+    let ended = terminal.wait().await.unwrap();
+    assert_eq!(
+        (ended.exit, text(&ended.stdout)),
+        (Exit::Code(4), "\r\n40 120\r\n".trim_start())
+    );
+    cell.close().await.unwrap();
+}
+
+async fn control_characters_are_signals(place: Place) {
+    let mut cell = place.open().await;
+    let script = "trap 'echo caught; exit 9' INT; echo ready; while :; do sleep 0.02; done";
+    let mut terminal = cell.terminal(sh(script), SIZE).await.unwrap();
+    shown(&mut terminal, "ready").await;
+    terminal.write(b"\x03").await.unwrap();
+    let ended = terminal.wait().await.unwrap();
+    assert_eq!(ended.exit, Exit::Code(9));
+    assert!(text(&ended.stdout).contains("caught"), "{ended:?}");
+    cell.close().await.unwrap();
+}
+
+async fn terminal_flood_is_cut(mut place: Place) {
+    place.limits.output_kib = 64;
+    let mut cell = place.open().await;
+    let flood = Launch {
+        time_limit: Duration::from_millis(600),
+        ..sh("yes")
+    };
+    let ended = cell
+        .terminal(flood, SIZE)
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
+    assert_eq!(
+        (ended.exit, ended.stdout.len(), ended.stdout_cut),
+        (Exit::TimedOut, 64 * 1024, true)
+    );
+    cell.close().await.unwrap();
+}
+
+async fn terminal_obeys_kill_and_drop(place: Place) {
+    let mut cell = place.open().await;
+    let mut terminal = cell
+        .terminal(sh("trap '' TERM; echo up; while :; do sleep 1; done"), SIZE)
+        .await
+        .unwrap();
+    shown(&mut terminal, "up").await;
+    terminal.kill().await.unwrap();
+    assert_eq!(
+        terminal.wait().await.unwrap().exit,
+        Exit::Signal(libc::SIGKILL)
+    );
+    drop(cell.terminal(sh("sleep 600"), SIZE).await.unwrap());
+    assert_eq!(others(&mut cell).await, 0);
+    cell.close().await.unwrap();
+}
+
+/// Not a test: what [`killed_runner_leaves_nothing`] runs in a process of its own, and kills.
+#[test]
+#[ignore = "run by another test"]
+fn runner_to_be_killed() {
+    let Some(folder) = std::env::var_os("PIPELINE_TEST_FOLDER") else {
+        return;
+    };
+    let run = |place: Place| async move {
+        let mut spec = place.spec();
+        spec.mounts = vec![Mount::writable(folder, "/workspace")];
+        let mut cell = place.sandbox.open(spec).await.unwrap();
+        let script = "setsid sleep 600 & echo > started; exec sleep 600";
+        cell.launch(sh(script)).await.unwrap();
+    };
+    match std::env::var("PIPELINE_TEST_SANDBOX").unwrap().as_str() {
+        "docker" => on_docker(run),
+        _ => on_namespaces(run),
+    }
+}
+
+async fn killed_runner_leaves_nothing(place: Place) {
+    let workspace = place.host("workspace");
+    let mut runner = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "sandbox::runner_to_be_killed", "--ignored"])
+        .env("PIPELINE_TEST_FOLDER", &workspace)
+        .env("PIPELINE_TEST_SANDBOX", place.sandbox.name())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("the program has started", || {
+        workspace.join("started").exists()
+    })
+    .await;
+    let inside = processes_that_see(&workspace);
+    assert!(inside.len() >= 3, "process 1 and two programs: {inside:?}");
+    let groups = control_groups_of(&inside);
+    runner.kill().unwrap();
+    runner.wait().unwrap();
+    wait_until("its processes are gone", || {
+        processes_that_see(&workspace).is_empty()
+    })
+    .await;
+    match place.sandbox.name() {
+        "docker" => docker_is_clean(&*place.sandbox, runner.id()).await,
+        _ => {
+            wait_until("its control groups are gone", || {
+                groups.iter().all(|group| !group.exists())
+            })
+            .await;
+            // What a killed process outside the cell would have left.
+            if let Some(group) = groups.first() {
+                std::fs::create_dir(group).unwrap();
+                assert!(place.sandbox.sweep().await.unwrap().cgroups >= 1);
+                assert!(!group.exists());
+            }
+        }
+    }
+}
+
+async fn docker_is_clean(sandbox: &dyn Sandbox, runner: u32) {
+    use bollard::query_parameters::{CreateContainerOptions, ListContainersOptionsBuilder};
+    let client = bollard::Docker::connect_with_unix_defaults().unwrap();
+    let labelled = |label: String| {
+        let filters = std::collections::HashMap::from([("label", vec![label])]);
+        let options = ListContainersOptionsBuilder::default()
+            .all(true)
+            .filters(&filters)
+            .build();
+        let client = client.clone();
+        async move { client.list_containers(Some(options)).await.unwrap() }
+    };
+    for _ in 0..200 {
+        if labelled(format!("doc2harness.pid={runner}"))
+            .await
+            .is_empty()
+        {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(labelled(format!("doc2harness.pid={runner}")).await, []);
+    // Its folder is left, and says who made it. A container that its daemon forgot is left too.
+    let folder = folders_of(runner)
+        .pop()
+        .expect("the folder of a killed runner");
+    let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+    let dead = name
+        .strip_prefix("doc2harness-")
+        .unwrap()
+        .rsplit_once('-')
+        .unwrap()
+        .0
+        .to_owned();
+    let alive = folders_of(std::process::id())
+        .pop()
+        .unwrap()
+        .file_name()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let alive = alive
+        .strip_prefix("doc2harness-")
+        .unwrap()
+        .rsplit_once('-')
+        .unwrap()
+        .0
+        .to_owned();
+    let mut made = Vec::new();
+    for maker in [&dead, &alive] {
+        let body = bollard::models::ContainerCreateBody {
+            image: Some(DockerConfig::default().image),
+            cmd: Some(vec!["/bin/true".into()]),
+            labels: Some([("doc2harness.maker".to_string(), maker.clone())].into()),
+            ..Default::default()
+        };
+        made.push(
+            client
+                .create_container(None::<CreateContainerOptions>, body)
+                .await
+                .unwrap()
+                .id,
+        );
+    }
+    let swept = sandbox.sweep().await.unwrap();
+    assert!(swept.containers >= 1 && swept.folders >= 1, "{swept:?}");
+    assert!(!folder.exists());
+    assert_eq!(labelled(format!("doc2harness.maker={dead}")).await, []);
+    let left = labelled(format!("doc2harness.maker={alive}")).await;
+    assert!(
+        left.iter()
+            .any(|container| container.id.as_ref() == made.last()),
+        "a living run's container was swept"
+    );
+    client.remove_container(&made[1], None).await.unwrap();
+}
+
+fn folders_of(pid: u32) -> Vec<PathBuf> {
+    let entries = std::env::temp_dir()
+        .read_dir()
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path());
+    let prefix = format!("doc2harness-{pid}-");
+    entries
+        .filter(|path| {
+            path.file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with(&prefix))
+        })
+        .collect()
+}
+
+/// Host processes in whose mount table a folder appears.
+fn processes_that_see(folder: &Path) -> Vec<u32> {
+    let name = folder.to_str().unwrap();
+    let pids = Path::new("/proc")
+        .read_dir()
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|pid: &u32| {
+        std::fs::read_to_string(format!("/proc/{pid}/mountinfo"))
+            .is_ok_and(|mounts| mounts.contains(name))
+    })
+    .collect()
+}
+
+/// The control groups that hold these processes, apart from those that hold ours.
+fn control_groups_of(pids: &[u32]) -> Vec<PathBuf> {
+    let found = std::process::Command::new("find")
+        .args(["/sys/fs/cgroup", "-name", "doc2harness-*"])
+        .output()
+        .unwrap();
+    let all = String::from_utf8(found.stdout).unwrap();
+    let is_theirs = |group: &PathBuf| {
+        let members = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+        members
+            .lines()
+            .any(|line| line.parse().is_ok_and(|pid: u32| pids.contains(&pid)))
+    };
+    all.lines().map(PathBuf::from).filter(is_theirs).collect()
+}
+
+async fn wait_until(what: &str, done: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !done() {
+        assert!(Instant::now() < deadline, "{what}: not in time");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }

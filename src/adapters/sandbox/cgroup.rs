@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use nix::unistd::Pid;
 
+use super::maker::Maker;
 use super::spec::Limits;
 
-/// Names of our groups begin with this and end with the id of the process that made them.
+/// Names of our groups begin with this and end with their maker.
 const PREFIX: &str = "doc2harness-";
 
 /// The groups of one cell. They are removed when this is dropped.
@@ -38,13 +39,14 @@ enum Version {
 impl Cgroup {
     /// Makes the groups of a cell. `None` when the machine does not let us limit memory this way; the other limits are
     /// set where possible.
-    pub fn create(name: &str, limits: &Limits) -> Option<Self> {
+    pub fn create(limits: &Limits) -> Option<Self> {
+        let name = format!("{PREFIX}{}", Maker::this());
         let mut groups = Cgroup {
             folders: Vec::new(),
             events: PathBuf::new(),
         };
         for parent in parents() {
-            let folder = parent.folder.join(name);
+            let folder = parent.folder.join(&name);
             if fs::create_dir(&folder).is_err() {
                 continue;
             }
@@ -109,8 +111,8 @@ pub fn sweep() -> usize {
         let name = entry.file_name();
         let maker = name
             .to_str()
-            .and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
-        let dead = maker.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists());
+            .and_then(|name| Maker::parse(name.strip_prefix(PREFIX)?));
+        let dead = maker.is_some_and(|maker| maker.is_dead());
         dead && fs::remove_dir(entry.path()).is_ok()
     })
     .count()

@@ -55,7 +55,7 @@ const CALL_LIMIT: Duration = Duration::from_secs(60);
 const REMOVE_LIMIT: Duration = Duration::from_secs(60);
 
 const HINT: &str = "start it with `systemctl start docker` or `.ci/start-docker`, join the group `docker` if it is a \
-                    matter of rights, or use `--sandbox namespaces`";
+                    matter of rights, or use `--sandbox namespace`";
 
 /// How to use Docker.
 #[derive(Debug, Clone, PartialEq, Eq)]

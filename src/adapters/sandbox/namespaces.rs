@@ -43,7 +43,7 @@ impl Namespaces {
 
 impl Sandbox for Namespaces {
     fn name(&self) -> &'static str {
-        "namespaces"
+        "namespace"
     }
 
     fn owner(&self) -> (u32, u32) {

@@ -60,7 +60,7 @@ pub fn split(confine: &Confine, limits: &Limits) -> Result<Side, Failure> {
         nix::unistd::setgroups(&[]).step("leave supplementary groups")?;
         // Only root outside can open what belongs to other users.
         trees = Some(open_trees(confine)?);
-        cgroup = Cgroup::create(&format!("doc2harness-{}", std::process::id()), limits);
+        cgroup = Cgroup::create(limits);
     }
     let memory_events = cgroup.as_ref().and_then(Cgroup::open_events);
     let (gate_inside, gate) = pipe2(OFlag::O_CLOEXEC).step("open a pipe")?;

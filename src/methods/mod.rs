@@ -14,3 +14,4 @@ pub mod suite_check;
 pub mod summary;
 pub mod text;
 pub mod topics;
+pub mod yields;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::case::{Case, CaseId, Category, Role};
 use super::clause::{ClauseId, Scenario};
+use super::suite::Suite;
 use super::verdict::{Outcome, Verdict};
 
 /// What a table says of a test case; controls have none, since they are in no denominator.
@@ -25,15 +26,14 @@ pub struct CaseFacts {
 
 pub type Facts = BTreeMap<CaseId, CaseFacts>;
 
-/// The family of every test case among `cases`: the seed at the root of its expansion, or the case itself.
-pub fn families(cases: &[Case]) -> BTreeMap<CaseId, CaseId> {
-    let seeds: BTreeMap<&str, &str> = cases
-        .iter()
+/// The family of every test case: the seed at the root of its expansion, or the case itself.
+pub fn families(suite: &Suite) -> BTreeMap<CaseId, CaseId> {
+    let seeds: BTreeMap<&str, &str> = suite
+        .tests()
         .filter_map(|case| Some((case.id.as_str(), seed(case)?)))
         .collect();
-    cases
-        .iter()
-        .filter(|case| !case.is_control())
+    suite
+        .tests()
         .map(|case| {
             let root = root(&seeds, case.id.as_str());
             (case.id.clone(), CaseId::new(root))

@@ -13,5 +13,6 @@ pub mod statistics;
 pub mod suite_check;
 pub mod summary;
 pub mod text;
+pub mod timeline;
 pub mod topics;
 pub mod yields;

@@ -47,11 +47,17 @@ pub fn yields(facts: &Facts<'_>) -> Vec<Yield> {
             .collect();
         decided.sort_by(|(_, a), (_, b)| (&b.at, &b.on).cmp(&(&a.at, &a.on)));
         decided.truncate(WINDOW);
-        let n_approved =
-            decided.iter().filter(|(_, one)| one.decision == Verb::Approve).count();
+        let n_approved = decided
+            .iter()
+            .filter(|(_, one)| one.decision == Verb::Approve)
+            .count();
         Yield {
             method,
-            n_cases: facts.suite.iter().filter(|case| origin(case) == Some(method)).count(),
+            n_cases: facts
+                .suite
+                .iter()
+                .filter(|case| origin(case) == Some(method))
+                .count(),
             n_decided: decided.len(),
             n_approved,
             rate: (!decided.is_empty()).then(|| n_approved as f64 / decided.len() as f64),
@@ -63,7 +69,11 @@ pub fn yields(facts: &Facts<'_>) -> Vec<Yield> {
 
 /// What to do next, and why: decide on what waits; else a method that was not tried; else the one that yields most.
 pub fn next(yields: &[Yield]) -> String {
-    if let Some(full) = yields.iter().filter(|one| one.n_waiting > 0).max_by_key(|one| one.n_waiting) {
+    if let Some(full) = yields
+        .iter()
+        .filter(|one| one.n_waiting > 0)
+        .max_by_key(|one| one.n_waiting)
+    {
         return format!(
             "decide on what waits: {} candidates from {} (pipeline review list)",
             full.n_waiting,
@@ -71,7 +81,10 @@ pub fn next(yields: &[Yield]) -> String {
         );
     }
     if let Some(untried) = yields.iter().find(|one| one.rate.is_none()) {
-        return format!("use {}: nothing of it was decided on yet", name(untried.method));
+        return format!(
+            "use {}: nothing of it was decided on yet",
+            name(untried.method)
+        );
     }
     let best = yields
         .iter()
@@ -128,11 +141,19 @@ mod tests {
                 waiting: &waiting,
                 suite: &[],
             });
-            assert!(next(&yields).contains(expected), "{} / {expected}", next(&yields));
+            assert!(
+                next(&yields).contains(expected),
+                "{} / {expected}",
+                next(&yields)
+            );
         };
         use Verb::{Approve, Reject};
         check(&[], &[], "use issue mining: nothing");
-        check(&[], &[(SubjectKind::Case, 3)], "3 candidates from expansion");
+        check(
+            &[],
+            &[(SubjectKind::Case, 3)],
+            "3 candidates from expansion",
+        );
         let tried = [
             decision(1, "cluster:a", Reject),
             decision(2, "difference:a", Approve),

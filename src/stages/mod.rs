@@ -9,6 +9,7 @@ pub mod stored_run;
 
 pub mod analyze;
 pub mod rank;
+pub mod show;
 
 // Running candidates.
 pub mod certify;

@@ -1,7 +1,9 @@
 //! Opens a run for the stages that only read it.
 
 use super::{Context, Failure, Kind, Result};
+use crate::domain::results::{Facts, families};
 use crate::storage::runs::{Run, RunError};
+use crate::storage::suite;
 
 /// The run of this id, or the newest one when none is named.
 pub fn open(context: &Context, id: Option<&str>) -> Result<Run> {
@@ -19,6 +21,19 @@ pub fn open(context: &Context, id: Option<&str>) -> Result<Run> {
             failure
         }
     })
+}
+
+/// Families are known from the suite as it is now; a case that it does not hold stays a family of its own.
+pub fn add_families(context: &Context, facts: &mut Facts) {
+    // A suite that cannot be read is told by the stages that run it; here only intervals get less careful.
+    let Ok(suite) = suite::read(&context.project.cases()) else {
+        return;
+    };
+    for (case, family) in families(&suite) {
+        if let Some(facts) = facts.get_mut(&case) {
+            facts.family = family;
+        }
+    }
 }
 
 /// What is wrong with a run's folder is the machine's, but for a name that is not there.

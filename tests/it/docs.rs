@@ -29,7 +29,10 @@ fn help(arguments: &[&str]) -> String {
         .expect("starts");
     assert!(output.status.success(), "{arguments:?}");
     let text = String::from_utf8(output.stdout).expect("text");
-    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+    text.lines()
+        .map(str::trim_end)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// The subcommands that a help text lists.
@@ -49,7 +52,8 @@ fn subcommands(help: &str) -> Vec<String> {
 
 #[test]
 fn the_command_line_is_documented_as_it_is() {
-    let mut text = String::from("# Command line\n\nThe texts of `--help`, as `cargo test docs` checks.\n");
+    let mut text =
+        String::from("# Command line\n\nThe texts of `--help`, as `cargo test docs` checks.\n");
     let top = help(&[]);
     write!(text, "\n```text\n{top}\n```\n").expect("a string");
     for name in subcommands(&top) {
@@ -73,7 +77,12 @@ fn the_schema_of_a_case_is_published() {
 #[test]
 fn the_readme_shows_the_exit_codes_of_the_program() {
     let top = help(&[]);
-    let (_, codes) = top.split_once("Exit codes:\n").expect("the help ends with the exit codes");
+    let (_, codes) = top
+        .split_once("Exit codes:\n")
+        .expect("the help ends with the exit codes");
     let readme = std::fs::read_to_string(repository().join("README.md")).expect("reads");
-    assert!(readme.contains(codes.trim_end()), "README.md lacks\n{codes}");
+    assert!(
+        readme.contains(codes.trim_end()),
+        "README.md lacks\n{codes}"
+    );
 }

@@ -10,8 +10,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("methods", &["domain"]),
     ("storage", &["domain"]),
     ("adapters", &["domain"]),
-    ("stages", &["methods", "storage", "adapters", "domain", "paths"]),
-    ("cli", &["stages", "methods", "storage", "adapters", "domain", "paths"]),
+    (
+        "stages",
+        &["methods", "storage", "adapters", "domain", "paths"],
+    ),
+    (
+        "cli",
+        &[
+            "stages", "methods", "storage", "adapters", "domain", "paths",
+        ],
+    ),
 ];
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -38,9 +46,14 @@ fn imports_go_downward() {
             for (idx, line) in text.lines().enumerate() {
                 // Comments may point upward.
                 let code = line.split("//").next().unwrap_or_default();
-                for (_, rest) in code.match_indices("crate::").map(|(at, _)| code.split_at(at + 7)) {
-                    let name: String =
-                        rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                for (_, rest) in code
+                    .match_indices("crate::")
+                    .map(|(at, _)| code.split_at(at + 7))
+                {
+                    let name: String = rest
+                        .chars()
+                        .take_while(|c| c.is_alphanumeric() || *c == '_')
+                        .collect();
                     if !name.is_empty() && name != *layer && !allowed.contains(&name.as_str()) {
                         let shown = file.strip_prefix(&source).expect("is below").display();
                         faults.push(format!("src/{shown}:{}: {layer} imports {name}", idx + 1));
@@ -58,7 +71,11 @@ fn every_file_opens_with_its_job() {
     files(&repository().join("src"), &mut found);
     let silent: Vec<PathBuf> = found
         .into_iter()
-        .filter(|file| !std::fs::read_to_string(file).expect("reads").starts_with("//!"))
+        .filter(|file| {
+            !std::fs::read_to_string(file)
+                .expect("reads")
+                .starts_with("//!")
+        })
         .collect();
     assert!(silent.is_empty(), "{silent:?}");
 }

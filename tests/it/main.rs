@@ -1,5 +1,6 @@
 //! Integration tests: the `pipeline` program and its stages, one file a stage.
 
+mod analyze;
 mod collect;
 mod docs;
 mod document;
@@ -7,3 +8,5 @@ mod evaluate;
 mod layers;
 mod project;
 mod sandbox;
+mod show;
+mod stored_run;

@@ -227,8 +227,8 @@ def request_id_of(request):
 
 
 def check_approvals(approvals):
-    items = approvals if isinstance(approvals, list) else [approvals or "deny"]
-    if approvals == "" or any(item not in ("allow", "deny") for item in items):
+    items = approvals if isinstance(approvals, list) else [approvals]
+    if approvals is not None and any(item not in ("allow", "deny") for item in items):
         raise Invalid("approvals is not allow, deny or a list of these")
 
 

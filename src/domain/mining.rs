@@ -1,9 +1,29 @@
-//! What issue mining makes of issues: their relevance to the document, clusters, and what the filter said.
+//! What issue mining makes of issues: their terms, their relevance to the document, clusters, and what the filter said.
 
 use serde::{Deserialize, Serialize};
 
 use super::clause::ClauseId;
 use super::issue::IssueKey;
+
+/// The terms of an issue, by the part of the issue that they stand in, in their order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IssueTerms {
+    pub title: Vec<String>,
+    pub prose: Vec<String>,
+    /// Fenced blocks: logs, settings, commands.
+    pub code: Vec<String>,
+    /// The document's terms for words of the reporter.
+    pub added: Vec<String>,
+}
+
+impl IssueTerms {
+    /// The terms of all parts.
+    pub fn all(&self) -> impl Iterator<Item = &String> {
+        [&self.title, &self.prose, &self.code, &self.added]
+            .into_iter()
+            .flatten()
+    }
+}
 
 /// How well an issue matches a clause.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

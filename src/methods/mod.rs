@@ -2,10 +2,14 @@
 
 pub mod analysis;
 pub mod certificate;
+pub mod cluster_naming;
+pub mod cluster_quality;
+pub mod clustering;
 pub mod document_check;
 pub mod document_coverage;
 pub mod document_render;
 pub mod issue_form;
+pub mod issue_vectors;
 pub mod judge;
 pub mod ranking_quality;
 pub mod relevance;

@@ -8,8 +8,13 @@ pub mod failure;
 pub mod stored_run;
 
 pub mod analyze;
-pub mod rank;
 pub mod show;
+
+// Mining.
+pub mod cluster;
+pub mod judged_set;
+pub mod rank;
+pub mod scoring;
 
 // Running candidates.
 pub mod certify;

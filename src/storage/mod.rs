@@ -3,6 +3,7 @@
 
 pub mod candidates;
 pub mod certificate;
+pub mod clusters;
 pub mod database;
 pub mod documents;
 pub mod inventory;

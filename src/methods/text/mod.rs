@@ -11,15 +11,7 @@ use markdown::Templates;
 use vocabulary::Vocabulary;
 
 use crate::domain::issue::Issue;
-
-/// The terms of an issue, by the part of the issue that they stand in, in their order.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct IssueTerms {
-    pub title: Vec<String>,
-    pub prose: Vec<String>,
-    /// Fenced blocks: logs, settings, commands.
-    pub code: Vec<String>,
-}
+use crate::domain::mining::IssueTerms;
 
 /// The terms of many issues at once: which lines belong to a form shows only in the whole.
 pub fn issues(issues: &[Issue], vocabulary: &Vocabulary) -> Vec<IssueTerms> {
@@ -31,10 +23,15 @@ pub fn issues(issues: &[Issue], vocabulary: &Vocabulary) -> Vec<IssueTerms> {
         .iter()
         .map(|issue| {
             let parts = templates.parts(&issue.key.repository, &issue.body);
+            let added = [&issue.title, &parts.prose, &parts.code]
+                .into_iter()
+                .flat_map(|text| vocabulary.added(text))
+                .collect();
             IssueTerms {
-                title: vocabulary.terms(&issue.title),
-                prose: vocabulary.terms(&parts.prose),
-                code: vocabulary.terms(&parts.code),
+                title: words::terms(&issue.title),
+                prose: words::terms(&parts.prose),
+                code: words::terms(&parts.code),
+                added,
             }
         })
         .collect()

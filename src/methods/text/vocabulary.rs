@@ -1,7 +1,7 @@
 //! The document's words for those of other harnesses, of everyday speech, and of other languages.
 //!
-//! An issue says `yolo` or `权限`, the document `auto` and `permission`. The list is a settings file; a term of the
-//! issue stays, and the document's terms are added to it.
+//! An issue says `yolo` or `权限`, the document `auto` and `permission`. The list is a settings file; the issue's own
+//! terms stay beside what is added.
 
 use std::collections::BTreeMap;
 
@@ -43,27 +43,26 @@ impl Vocabulary {
         }
     }
 
-    /// The terms of a text, with those that the vocabulary adds right behind what they stand for.
-    pub fn terms(&self, text: &str) -> Vec<String> {
-        let mut terms = Vec::new();
+    /// The document's terms for the words of a text, in the order of the words.
+    pub fn added(&self, text: &str) -> Vec<String> {
+        let mut added = Vec::new();
         for chunk in words::chunks(text) {
-            words::extend(&mut terms, chunk);
             match chunk {
                 Chunk::Word(word) => {
                     if let Some(means) = self.words.get(&word.to_lowercase()) {
-                        terms.extend(means.iter().cloned());
+                        added.extend(means.iter().cloned());
                     }
                 }
                 Chunk::Dense(text) => {
                     for (phrase, means) in &self.phrases {
                         if text.contains(phrase.as_str()) {
-                            terms.extend(means.iter().cloned());
+                            added.extend(means.iter().cloned());
                         }
                     }
                 }
             }
         }
-        terms
+        added
     }
 }
 
@@ -84,11 +83,11 @@ mod tests {
             phrases: pairs(&[("权限", "permission")]),
         });
         let check = |text: &str, expected: &[&str]| {
-            assert_eq!(vocabulary.terms(text), expected, "{text}");
+            assert_eq!(vocabulary.added(text), expected, "{text}");
         };
-        check("in YOLO mode", &["yolo", "auto", "mod", "mod"]);
-        check("`write_file`", &["write_file", "writ", "fil", "writ"]);
-        check("的权限", &["的权", "权限", "permission"]);
-        check("nothing", &["noth"]);
+        check("in YOLO mode", &["auto", "mod"]);
+        check("`write_file` and write_file", &["writ", "writ"]);
+        check("的权限", &["permission"]);
+        check("nothing", &[]);
     }
 }

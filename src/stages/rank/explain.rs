@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use super::{Config, Scoring, document, open};
+use super::{Config, N_CLAUSES_SHOWN, document, open};
 use crate::domain::issue::IssueKey;
 use crate::domain::mining::RankedIssue;
 use crate::methods::relevance;
+use crate::stages::scoring::Scoring;
 use crate::stages::{Context, Failure, Result};
 use crate::storage::issues;
 
@@ -39,12 +40,13 @@ pub fn explain(context: &Context, config: &Config, key: &IssueKey) -> Result<Exp
         .ok_or_else(|| {
             Failure::user(format!("{key} was not collected")).hint("pipeline rank lists issues")
         })?;
-    let scoring = Scoring::new(&issues, &document, config)?;
-    let ranked = scoring
+    let scoring = Scoring::new(&issues, &document, &config.scoring)?;
+    let mut ranked = scoring
         .ranking()
         .into_iter()
         .find(|ranked| ranked.key == *key)
         .expect("every issue is ranked");
+    ranked.relevance.clauses.truncate(N_CLAUSES_SHOWN);
     let matched_terms = ranked
         .relevance
         .clauses
@@ -54,7 +56,7 @@ pub fn explain(context: &Context, config: &Config, key: &IssueKey) -> Result<Exp
                 .queries
                 .iter()
                 .find(|query| query.clause == best.clause)?;
-            let n_terms = config.settings.weights.n_terms;
+            let n_terms = config.scoring.settings.weights.n_terms;
             let mut terms: Vec<(String, f64)> =
                 relevance::normalised(query, &scoring.postings, issues.len(), n_terms)
                     .into_iter()

@@ -1,0 +1,217 @@
+//! What a cluster is called and where it belongs: id, representative, telling terms, clause.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::domain::clause::ClauseId;
+use crate::domain::issue::{Issue, IssueKey};
+use crate::domain::mining::{ClauseScore, Cluster};
+
+/// An issue that is to be clustered, with what is known of it.
+pub struct Item<'a> {
+    pub issue: &'a Issue,
+    /// Terms with their weights.
+    pub terms: &'a BTreeMap<String, f64>,
+    /// The best clauses.
+    pub clauses: &'a [ClauseScore],
+}
+
+/// Terms that are kept with a cluster.
+const N_TERMS: usize = 12;
+/// Longer ids are cut at a word.
+const MAX_ID_LEN: usize = 48;
+
+/// Names groups of items, each a list of positions. Clusters come in the order of their size, then of their id.
+///
+/// Items are in the order of their keys; `similarity` is that of two items.
+pub fn name(
+    items: &[Item<'_>],
+    groups: &[Vec<usize>],
+    similarity: impl Fn(usize, usize) -> f32,
+) -> Vec<Cluster> {
+    let mut taken = BTreeSet::new();
+    let mut clusters: Vec<Cluster> = groups
+        .iter()
+        .map(|group| {
+            let first = items[group[0]].issue;
+            let representative = items[representative(group, &similarity)].issue;
+            Cluster {
+                id: id(first, &mut taken),
+                label: representative.title.clone(),
+                clause: clause(items, group),
+                representative: representative.key.clone(),
+                members: group
+                    .iter()
+                    .map(|item| items[*item].issue.key.clone())
+                    .collect(),
+                terms: terms(items, group),
+            }
+        })
+        .collect();
+    clusters.sort_by(|a, b| (b.members.len().cmp(&a.members.len())).then_with(|| a.id.cmp(&b.id)));
+    clusters
+}
+
+/// The title as words of an id: `[BUG] Edit breaks CRLF` → `edit-breaks-crlf`; empty when nothing is left.
+pub fn slug(title: &str) -> String {
+    let mut title = title.trim_start();
+    while let Some(rest) = title
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once(']'))
+    {
+        title = rest.1.trim_start();
+    }
+    let mut slug = String::new();
+    for word in title
+        .split(|letter: char| !letter.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+    {
+        if slug.len() + 1 + word.len() > MAX_ID_LEN {
+            break;
+        }
+        if !slug.is_empty() {
+            slug.push('-');
+        }
+        slug.push_str(&word.to_ascii_lowercase());
+    }
+    slug
+}
+
+fn id(first: &Issue, taken: &mut BTreeSet<String>) -> String {
+    let IssueKey { repository, number } = &first.key;
+    let slug = match slug(&first.title) {
+        slug if slug.is_empty() => "issue".to_owned(),
+        slug => slug,
+    };
+    let with_repository = repository.replace('/', "-").to_lowercase();
+    let free = [
+        slug.clone(),
+        format!("{slug}-{number}"),
+        format!("{slug}-{with_repository}-{number}"),
+    ]
+    .into_iter()
+    .find(|id| !taken.contains(id))
+    .expect("an issue is in one cluster only");
+    taken.insert(free.clone());
+    free
+}
+
+/// The item with the highest sum of similarities; ties go to the smaller key.
+fn representative(group: &[usize], similarity: impl Fn(usize, usize) -> f32) -> usize {
+    let sum = |item: usize| -> f32 { group.iter().map(|other| similarity(item, *other)).sum() };
+    let mut best = (group[0], f32::MIN);
+    for item in group {
+        let sum = sum(*item);
+        if sum > best.1 + 1e-6 {
+            best = (*item, sum);
+        }
+    }
+    best.0
+}
+
+fn terms(items: &[Item<'_>], group: &[usize]) -> Vec<String> {
+    let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+    for item in group {
+        for (term, weight) in items[*item].terms {
+            *sums.entry(term).or_default() += weight;
+        }
+    }
+    let mut sums: Vec<(&str, f64)> = sums.into_iter().collect();
+    sums.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
+    sums.into_iter()
+        .take(N_TERMS)
+        .map(|(term, _)| term.to_owned())
+        .collect()
+}
+
+/// The clause with the highest sum of scores, each issue's best counting 1; ties go to the smaller id.
+fn clause(items: &[Item<'_>], group: &[usize]) -> Option<ClauseId> {
+    let mut sums: BTreeMap<&ClauseId, f64> = BTreeMap::new();
+    for item in group {
+        let clauses = items[*item].clauses;
+        let best = clauses.first().map_or(1.0, |best| best.score);
+        for score in clauses {
+            *sums.entry(&score.clause).or_default() += score.score / best;
+        }
+    }
+    let mut best: Option<(&ClauseId, f64)> = None;
+    for (clause, sum) in sums {
+        if best.is_none_or(|(_, most)| sum > most + 1e-9) {
+            best = Some((clause, sum));
+        }
+    }
+    best.map(|(clause, _)| clause.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_become_ids() {
+        let check = |title: &str, expected: &str| assert_eq!(slug(title), expected, "{title}");
+        check("[BUG] Edit breaks CRLF!", "edit-breaks-crlf");
+        check("[a] [b] `x` y", "x-y");
+        check("权限", "");
+        check(
+            "a very long title that goes on and on until nobody reads it any more",
+            "a-very-long-title-that-goes-on-and-on-until",
+        );
+    }
+
+    fn issue(number: u64, title: &str) -> Issue {
+        Issue {
+            key: IssueKey {
+                repository: "o/n".into(),
+                number,
+            },
+            url: String::new(),
+            title: title.into(),
+            body: String::new(),
+            labels: Vec::new(),
+            state: None,
+            created_at: None,
+            updated_at: None,
+            n_comments: None,
+        }
+    }
+
+    #[test]
+    fn clusters_are_named_by_their_members() {
+        let issues = [
+            issue(1, "Same title"),
+            issue(2, "Same title"),
+            issue(3, "Third"),
+            issue(4, "权限"),
+        ];
+        let terms = BTreeMap::from([("deny".to_owned(), 0.9), ("rule".to_owned(), 0.4)]);
+        let score = |clause: &str, score: f64| ClauseScore {
+            clause: clause.parse().expect("an id"),
+            score,
+        };
+        let clauses = [
+            vec![score("a.a.a", 4.0), score("b.b.b", 3.0)],
+            vec![score("b.b.b", 2.0), score("c.c.c", 1.0)],
+            vec![score("c.c.c", 2.0), score("b.b.b", 1.9)],
+            vec![],
+        ];
+        let items: Vec<Item<'_>> = issues
+            .iter()
+            .zip(&clauses)
+            .map(|(issue, clauses)| Item {
+                issue,
+                terms: &terms,
+                clauses,
+            })
+            .collect();
+        // The third is most like the others.
+        let similarity = |a: usize, b: usize| if a == 2 || b == 2 { 0.9 } else { 0.5 };
+        let named = name(&items, &[vec![0, 2], vec![1], vec![3]], similarity);
+        let ids: Vec<&str> = named.iter().map(|cluster| cluster.id.as_str()).collect();
+        assert_eq!(ids, ["same-title", "issue", "same-title-2"]);
+        assert_eq!(named[0].terms, ["deny", "rule"]);
+        assert_eq!(named[1].clause, None);
+        let all = &name(&items, &[vec![0, 1, 2]], similarity)[0];
+        assert_eq!(all.label, "Third");
+        assert_eq!(all.clause.as_ref().map(ClauseId::as_str), Some("b.b.b"));
+    }
+}

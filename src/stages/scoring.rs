@@ -1,0 +1,168 @@
+//! From issues and clauses to scores: what `rank` stores, and what `rank --judge` and `cluster --judge` need for issues
+//! that are not stored.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Classify, Kind, Result};
+use crate::adapters::index::Index;
+use crate::domain::digest;
+use crate::domain::document::Document;
+use crate::domain::issue::Issue;
+use crate::domain::mining::{IssueTerms, RankedIssue, Relevance};
+use crate::methods::relevance::{self, ClauseQuery, Matches, Outside, Postings, Weights};
+use crate::methods::text::vocabulary::{Vocabulary, VocabularyFile};
+use crate::methods::text::{self, words};
+use crate::methods::topics::Topics;
+use crate::paths::Project;
+use crate::storage::database::Database;
+use crate::storage::{issues, settings};
+
+/// Raised when the calculation changes, so that stored rankings count as stale.
+const CALCULATION: u32 = 1;
+
+/// Clauses that are kept with each issue: enough for clusters to meet in; people are shown fewer.
+pub const N_CLAUSES: usize = 30;
+
+/// The settings that scores depend on.
+#[derive(Debug, Clone, Serialize)]
+pub struct ScoringConfig {
+    pub settings: Settings,
+    pub vocabulary: VocabularyFile,
+    pub topics: Topics,
+}
+
+/// `pipeline/rank.toml`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub fields: Fields,
+    pub weights: Weights,
+}
+
+/// Weights of the parts of an issue.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fields {
+    pub title: f32,
+    pub prose: f32,
+    pub code: f32,
+    /// The document's terms that the vocabulary adds.
+    pub added: f32,
+}
+
+impl ScoringConfig {
+    /// From the settings files of a project.
+    pub fn read(project: &Project) -> Result<Self> {
+        Ok(Self {
+            settings: settings::read(&project.settings("rank")).kind(Kind::Settings)?,
+            vocabulary: settings::read(&project.settings("vocabulary")).kind(Kind::Settings)?,
+            topics: settings::read(&project.settings("topics")).kind(Kind::Settings)?,
+        })
+    }
+
+    /// Digest over all that a ranking depends on; another one than stored means that the ranking is stale.
+    pub fn inputs(&self, database: &Database, document: &Document) -> Result<String> {
+        let mut digester = digest::Digester::default();
+        digester.part(CALCULATION.to_le_bytes());
+        digester.part(issues::digest_of_all(database)?);
+        for chapter in &document.chapters {
+            digester.part(&chapter.slug).part(&chapter.markdown);
+        }
+        digester.part(serde_json::to_string(self)?);
+        Ok(digester.finish())
+    }
+}
+
+/// Everything that scores are made of, for all issues at once.
+pub struct Scoring<'a> {
+    issues: &'a [Issue],
+    weights: &'a Weights,
+    pub terms: Vec<IssueTerms>,
+    outside: Outside,
+    pub queries: Vec<ClauseQuery>,
+    pub postings: Postings,
+    matches: Matches,
+}
+
+impl<'a> Scoring<'a> {
+    pub fn new(
+        issues: &'a [Issue],
+        document: &Document,
+        config: &'a ScoringConfig,
+    ) -> Result<Self> {
+        let weights = &config.settings.weights;
+        let terms = text::issues(issues, &Vocabulary::new(&config.vocabulary));
+        let fields = &config.settings.fields;
+        let index = Index::build(
+            [
+                ("title", fields.title),
+                ("prose", fields.prose),
+                ("code", fields.code),
+                ("added", fields.added),
+            ],
+            terms.iter().map(|terms| {
+                [
+                    &terms.title[..],
+                    &terms.prose[..],
+                    &terms.code[..],
+                    &terms.added[..],
+                ]
+            }),
+        )?;
+        let queries: Vec<ClauseQuery> = document
+            .clauses()
+            .map(|clause| relevance::query(clause, weights, words::terms))
+            .collect();
+        let mut postings = Postings::new();
+        for term in queries.iter().flat_map(|query| query.terms.keys()) {
+            if !postings.contains_key(term) {
+                postings.insert(term.clone(), index.postings(term)?);
+            }
+        }
+        let matches = relevance::matches(&queries, &postings, issues.len(), weights);
+        Ok(Self {
+            issues,
+            weights,
+            terms,
+            outside: config.topics.terms(words::term),
+            queries,
+            postings,
+            matches,
+        })
+    }
+
+    /// The issues from the most to the least relevant; ties go by key.
+    pub fn ranking(&self) -> Vec<RankedIssue> {
+        let mut scored: Vec<(usize, Relevance)> = (0..self.issues.len())
+            .map(|issue_idx| (issue_idx, self.relevance(issue_idx)))
+            .collect();
+        scored.sort_by(|a, b| {
+            b.1.score
+                .total_cmp(&a.1.score)
+                .then_with(|| self.issues[a.0].key.cmp(&self.issues[b.0].key))
+        });
+        scored
+            .into_iter()
+            .enumerate()
+            .map(|(idx, (issue_idx, relevance))| RankedIssue {
+                place: idx as u64 + 1,
+                key: self.issues[issue_idx].key.clone(),
+                relevance,
+            })
+            .collect()
+    }
+
+    fn relevance(&self, issue_idx: usize) -> Relevance {
+        let terms = &self.terms[issue_idx];
+        let n_best = self.weights.n_best.max(N_CLAUSES);
+        let mut relevance = relevance::relevance(
+            self.matches.best(issue_idx, n_best),
+            &terms.title,
+            &terms.prose,
+            &self.outside,
+            self.weights,
+        );
+        relevance.clauses.truncate(N_CLAUSES);
+        relevance
+    }
+}

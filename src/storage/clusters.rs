@@ -1,0 +1,193 @@
+//! Clusters, and what the filter said about them: tables `cluster_clusters`, `cluster_members`, `filter_clusters`.
+//! Each stage replaces its rows as a whole; new clusters take the outcomes of the old ones with them.
+
+use std::collections::BTreeMap;
+
+use rusqlite::params;
+
+use super::database::{Database, DatabaseError};
+use crate::domain::issue::IssueKey;
+use crate::domain::mining::{Cluster, Outcome};
+
+/// Replaces all clusters; their order is kept.
+pub fn replace(database: &mut Database, clusters: &[Cluster]) -> Result<(), DatabaseError> {
+    let transaction = database.write()?;
+    transaction.execute("DELETE FROM cluster_clusters", [])?;
+    {
+        let mut insert = transaction.prepare(
+            "INSERT INTO cluster_clusters (id, place, label, clause, representative, terms)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?;
+        let mut insert_member = transaction.prepare(
+            "INSERT INTO cluster_members (repository, number, cluster) VALUES (?1, ?2, ?3)",
+        )?;
+        for (place, cluster) in (1i64..).zip(clusters) {
+            insert.execute(params![
+                cluster.id,
+                place,
+                cluster.label,
+                cluster.clause.as_ref().map(|clause| clause.as_str()),
+                cluster.representative.to_string(),
+                cluster.terms.join(" "),
+            ])?;
+            for member in &cluster.members {
+                insert_member.execute(params![
+                    member.repository,
+                    member.number as i64,
+                    cluster.id
+                ])?;
+            }
+        }
+    }
+    Ok(transaction.commit()?)
+}
+
+/// All clusters in their order.
+pub fn all(database: &Database) -> Result<Vec<Cluster>, DatabaseError> {
+    let mut members: BTreeMap<String, Vec<IssueKey>> = BTreeMap::new();
+    let mut statement = database.connection().prepare(
+        "SELECT cluster, repository, number FROM cluster_members ORDER BY repository, number",
+    )?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        members.entry(row.get(0)?).or_default().push(IssueKey {
+            repository: row.get(1)?,
+            number: row.get::<_, i64>(2)? as u64,
+        });
+    }
+    let mut statement = database.connection().prepare(
+        "SELECT id, label, clause, representative, terms FROM cluster_clusters ORDER BY place",
+    )?;
+    let clusters = statement.query_map([], |row| {
+        let id: String = row.get(0)?;
+        let clause: Option<String> = row.get(2)?;
+        let representative: String = row.get(3)?;
+        let terms: String = row.get(4)?;
+        let fault = |column: usize, message: String| {
+            rusqlite::Error::FromSqlConversionFailure(
+                column,
+                rusqlite::types::Type::Text,
+                message.into(),
+            )
+        };
+        Ok(Cluster {
+            label: row.get(1)?,
+            clause: clause
+                .map(|clause| clause.parse())
+                .transpose()
+                .map_err(|message| fault(2, message))?,
+            representative: representative
+                .parse()
+                .map_err(|message| fault(3, message))?,
+            members: members.remove(&id).unwrap_or_default(),
+            terms: terms.split_whitespace().map(str::to_owned).collect(),
+            id,
+        })
+    })?;
+    Ok(clusters.collect::<Result<_, _>>()?)
+}
+
+/// Replaces what the filter said.
+pub fn replace_outcomes(
+    database: &mut Database,
+    outcomes: &[Outcome],
+) -> Result<(), DatabaseError> {
+    let transaction = database.write()?;
+    transaction.execute("DELETE FROM filter_clusters", [])?;
+    {
+        let mut insert = transaction.prepare(
+            "INSERT INTO filter_clusters (cluster, kept, rule, counterpart, reason)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?;
+        for outcome in outcomes {
+            insert.execute(params![
+                outcome.cluster,
+                outcome.kept,
+                outcome.rule,
+                outcome.counterpart,
+                outcome.reason
+            ])?;
+        }
+    }
+    Ok(transaction.commit()?)
+}
+
+/// What the filter said, in the order of the clusters; empty before it ran.
+pub fn outcomes(database: &Database) -> Result<Vec<Outcome>, DatabaseError> {
+    let mut statement = database.connection().prepare(
+        "SELECT cluster, kept, rule, counterpart, reason
+         FROM filter_clusters JOIN cluster_clusters ON id = cluster ORDER BY place",
+    )?;
+    let outcomes = statement.query_map([], |row| {
+        Ok(Outcome {
+            cluster: row.get(0)?,
+            kept: row.get(1)?,
+            rule: row.get(2)?,
+            counterpart: row.get(3)?,
+            reason: row.get(4)?,
+        })
+    })?;
+    Ok(outcomes.collect::<Result<_, _>>()?)
+}
+
+/// The clusters that the filter kept, in their order: what waits for approval.
+pub fn queue(database: &Database) -> Result<Vec<Cluster>, DatabaseError> {
+    let kept: BTreeMap<String, bool> = outcomes(database)?
+        .into_iter()
+        .map(|outcome| (outcome.cluster, outcome.kept))
+        .collect();
+    let mut clusters = all(database)?;
+    clusters.retain(|cluster| kept.get(&cluster.id) == Some(&true));
+    Ok(clusters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cluster(id: &str, numbers: &[u64]) -> Cluster {
+        let key = |number: &u64| IssueKey {
+            repository: "o/n".into(),
+            number: *number,
+        };
+        Cluster {
+            id: id.into(),
+            label: format!("title of {id}"),
+            clause: (id != "b").then(|| "a.b.c".parse().expect("an id")),
+            representative: key(&numbers[0]),
+            members: numbers.iter().map(key).collect(),
+            terms: vec!["deny".into(), "rule".into()],
+        }
+    }
+
+    #[test]
+    fn clusters_come_back_in_their_order_and_kept_ones_queue() {
+        let mut database = Database::in_memory().expect("opens");
+        let made = [
+            cluster("z", &[3, 5]),
+            cluster("b", &[1]),
+            cluster("c", &[2]),
+        ];
+        replace(&mut database, &made).expect("writes");
+        assert_eq!(all(&database).expect("reads"), made);
+        assert!(queue(&database).expect("reads").is_empty());
+        let outcome = |cluster: &str, kept: bool| Outcome {
+            cluster: cluster.into(),
+            kept,
+            rule: (!kept).then(|| "overlap".into()),
+            counterpart: (!kept).then(|| "z".into()),
+            reason: "r".into(),
+        };
+        let outcomes_made = [outcome("z", true), outcome("b", false), outcome("c", true)];
+        replace_outcomes(&mut database, &outcomes_made).expect("writes");
+        assert_eq!(outcomes(&database).expect("reads"), outcomes_made);
+        let queued: Vec<String> = queue(&database)
+            .expect("reads")
+            .into_iter()
+            .map(|cluster| cluster.id)
+            .collect();
+        assert_eq!(queued, ["z", "c"]);
+        replace(&mut database, &made[..1]).expect("writes");
+        assert!(outcomes(&database).expect("reads").is_empty());
+    }
+}

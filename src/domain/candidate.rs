@@ -23,6 +23,33 @@ pub struct Candidate {
     pub source: Source,
 }
 
+/// A file or link of a candidate's tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeFile {
+    /// Below the root, with `/` between its parts.
+    pub path: String,
+    pub kind: FileKind,
+    /// The bytes of a file, the target of a link.
+    pub content: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    Plain,
+    Executable,
+    Link,
+}
+
+impl TreeFile {
+    /// The content as text; none when it is not UTF-8, or of a link.
+    pub fn text(&self) -> Option<&str> {
+        match self.kind {
+            FileKind::Link => None,
+            FileKind::Plain | FileKind::Executable => std::str::from_utf8(&self.content).ok(),
+        }
+    }
+}
+
 /// The file form of a mutant: exact edits, each of which must match once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -5,6 +5,7 @@ pub mod certificate;
 pub mod cluster_naming;
 pub mod cluster_quality;
 pub mod clustering;
+pub mod contract;
 pub mod document_check;
 pub mod document_coverage;
 pub mod document_render;

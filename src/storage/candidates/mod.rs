@@ -11,7 +11,7 @@ mod tree;
 pub use find::{find, mutants};
 pub use frozen::{FreezeRecord, frozen_digest, installed, read_record, remove, seal, write_record};
 pub use mutant::read as read_mutant;
-pub use tree::{candidate_digest, digest, materialise};
+pub use tree::{candidate_digest, digest, files, materialise};
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -31,8 +31,8 @@ pub enum CandidatesError {
     /// A mutant's file is wrong.
     #[error("{place}: {message}")]
     Mutant { place: Place, message: String },
-    /// Something that cannot be copied or digested: a device, a socket, a pipe.
-    #[error("{path} is neither a file, a folder nor a link")]
+    /// Something that cannot be copied or digested: a device, a socket, a pipe, a name that is not UTF-8.
+    #[error("{path} is neither a file, a folder nor a link with a name in UTF-8")]
     Odd { path: PathBuf },
     #[error("{path}: {message}")]
     Record { path: PathBuf, message: String },

@@ -1,11 +1,11 @@
-//! The tree of a candidate: its files in order, copied or digested.
+//! The tree of a candidate: its files in order, read, copied or digested.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{CandidatesError, Result, at, mutant, set_mode, sorted};
-use crate::domain::candidate::{Candidate, Source};
+use crate::domain::candidate::{Candidate, FileKind, Source, TreeFile};
 use crate::domain::digest::Digester;
 
 /// Writes the candidate's tree into `into`, which is made and must be empty. Byte code and `.git` are left out,
@@ -34,26 +34,25 @@ pub fn materialise(candidate: &Candidate, into: &Path) -> Result<()> {
     }
 }
 
-/// The digest of a tree ([`crate::domain::digest`]): over the sorted relative paths, the executable bit and
-/// the contents of its files, and the targets of its links. Byte code (`__pycache__`), `.git` and empty folders play
-/// no part.
-pub fn digest(tree: &Path) -> Result<String> {
+/// All files and links of a tree, sorted by path. Byte code (`__pycache__`), `.git` and empty folders are left out.
+pub fn files(tree: &Path) -> Result<Vec<TreeFile>> {
     let mut files = Vec::new();
-    walk(tree, Path::new(""), &mut files)?;
-    files.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
+    walk(tree, "", &mut files)?;
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
+/// The digest of a tree ([`crate::domain::digest`]): over the kind, the path and the content of each of its files, as
+/// [`files`] gives them.
+pub fn digest(tree: &Path) -> Result<String> {
     let mut digester = Digester::default();
-    for file in files {
-        let full = tree.join(&file.path);
-        let (kind, content) = match file.kind {
-            FileKind::Plain => ("file", fs::read(&full).map_err(at(&full))?),
-            FileKind::Executable => ("executable", fs::read(&full).map_err(at(&full))?),
-            FileKind::Link => {
-                let target = fs::read_link(&full).map_err(at(&full))?;
-                ("link", target.as_os_str().as_encoded_bytes().to_vec())
-            }
+    for file in files(tree)? {
+        let kind = match file.kind {
+            FileKind::Plain => "file",
+            FileKind::Executable => "executable",
+            FileKind::Link => "link",
         };
-        let path = file.path.as_os_str().as_encoded_bytes();
-        digester.part(kind).part(path).part(&content);
+        digester.part(kind).part(&file.path).part(&file.content);
     }
     Ok(digester.finish())
 }
@@ -70,63 +69,59 @@ pub fn candidate_digest(candidate: &Candidate) -> Result<String> {
     }
 }
 
-enum FileKind {
-    Plain,
-    Executable,
-    Link,
-}
-
-/// A file or link of a tree, by its path below it.
-struct TreeFile {
-    path: PathBuf,
-    kind: FileKind,
-}
-
-fn walk(tree: &Path, below: &Path, files: &mut Vec<TreeFile>) -> Result<()> {
+fn walk(tree: &Path, below: &str, files: &mut Vec<TreeFile>) -> Result<()> {
     for path in sorted(&tree.join(below))? {
         let name = path.file_name().expect("an entry has a name");
+        let Some(name) = name.to_str() else {
+            return Err(CandidatesError::Odd { path });
+        };
         if name == "__pycache__" || name == ".git" {
             continue;
         }
-        let relative = below.join(name);
+        let relative = if below.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{below}/{name}")
+        };
         let about = fs::symlink_metadata(&path).map_err(at(&path))?;
-        let kind = if about.is_dir() {
+        let (kind, content) = if about.is_dir() {
             walk(tree, &relative, files)?;
             continue;
         } else if about.is_symlink() {
-            FileKind::Link
+            let target = fs::read_link(&path).map_err(at(&path))?;
+            (FileKind::Link, target.into_os_string().into_encoded_bytes())
         } else if !about.is_file() {
             return Err(CandidatesError::Odd { path });
-        } else if about.permissions().mode() & 0o111 != 0 {
-            FileKind::Executable
         } else {
-            FileKind::Plain
+            let executable = about.permissions().mode() & 0o111 != 0;
+            let kind = if executable {
+                FileKind::Executable
+            } else {
+                FileKind::Plain
+            };
+            (kind, fs::read(&path).map_err(at(&path))?)
         };
         files.push(TreeFile {
             path: relative,
             kind,
+            content,
         });
     }
     Ok(())
 }
 
 fn copy(tree: &Path, into: &Path) -> Result<()> {
-    let mut files = Vec::new();
-    walk(tree, Path::new(""), &mut files)?;
-    for file in files {
-        let (from, to) = (tree.join(&file.path), into.join(&file.path));
+    for file in files(tree)? {
+        let to = into.join(&file.path);
         let folder = to.parent().expect("a file lies in a folder");
         fs::create_dir_all(folder).map_err(at(folder))?;
-        match file.kind {
-            FileKind::Link => {
-                let target = fs::read_link(&from).map_err(at(&from))?;
-                symlink(target, &to).map_err(at(&to))?;
-            }
-            FileKind::Plain | FileKind::Executable => {
-                fs::copy(&from, &to).map_err(at(&from))?;
-                let executable = matches!(file.kind, FileKind::Executable);
-                set_mode(&to, if executable { 0o755 } else { 0o644 })?;
-            }
+        if file.kind == FileKind::Link {
+            let target = fs::read_link(tree.join(&file.path)).map_err(at(&to))?;
+            symlink(target, &to).map_err(at(&to))?;
+        } else {
+            fs::write(&to, &file.content).map_err(at(&to))?;
+            let executable = file.kind == FileKind::Executable;
+            set_mode(&to, if executable { 0o755 } else { 0o644 })?;
         }
     }
     Ok(())

@@ -80,7 +80,7 @@ pub async fn install(
 }
 
 /// Gives a tree to the user of the cells; only root can, anybody else is that user.
-fn give_all(path: &Path, (uid, gid): (u32, u32)) -> std::io::Result<()> {
+pub(super) fn give_all(path: &Path, (uid, gid): (u32, u32)) -> std::io::Result<()> {
     if !nix::unistd::geteuid().is_root() {
         return Ok(());
     }

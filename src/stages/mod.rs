@@ -17,7 +17,10 @@ pub mod rank;
 pub mod scoring;
 
 // Running candidates.
+pub mod build;
 pub mod certify;
+pub mod check;
+pub mod contract;
 pub mod evaluate;
 pub mod install;
 pub mod rejudge;

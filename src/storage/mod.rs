@@ -1,6 +1,7 @@
 //! Rows and files turned into domain types and back. The database can be deleted: it is rebuilt from
 //! `data/raw/`, `reviews/` and `cases/`.
 
+pub mod builds;
 pub mod candidates;
 pub mod certificate;
 pub mod clusters;

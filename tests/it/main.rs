@@ -1,6 +1,8 @@
 //! Integration tests: the `pipeline` program and its stages, one file a stage.
 
 mod analyze;
+mod build;
+mod check;
 mod collect;
 mod docs;
 mod document;

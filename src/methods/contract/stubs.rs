@@ -69,8 +69,11 @@ fn function(source: &Source, node: Node, empty: &[String], findings: &mut Vec<Fi
     }
     let name = source.name(node);
     let mut at = |message: String| findings.push(Finding::new(source.place(node), message));
+    // Nobody can tell a deliberate empty body from a forgotten one, so that the first has to be said.
     if let Some(what) = does_nothing(source, node) {
-        at(format!("the body of `{name}` is a placeholder: {what}"));
+        at(format!(
+            "the body of `{name}` is a placeholder: {what}; where nothing is to be done, say `return`"
+        ));
     }
     let is_top = source.definitions().contains(&node);
     if is_top

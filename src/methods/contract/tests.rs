@@ -131,13 +131,13 @@ fn a_filled_skeleton_has_no_findings() {
 #[test]
 fn the_bare_skeleton_is_all_placeholders() {
     let expected = [
-        "harness_agent/api.py:4: the body of `evaluate` is a placeholder: it only raises that it is not implemented",
+        "harness_agent/api.py:4: the body of `evaluate` is a placeholder: it only raises that it is not implemented; where nothing is to be done, say `return`",
         "harness_agent/api.py:6: raises that something is not implemented",
-        "harness_agent/api.py:9: the body of `serve` is a placeholder: it only raises that it is not implemented",
+        "harness_agent/api.py:9: the body of `serve` is a placeholder: it only raises that it is not implemented; where nothing is to be done, say `return`",
         "harness_agent/api.py:11: raises that something is not implemented",
-        "harness_agent/cli.py:4: the body of `main` is a placeholder: it only raises that it is not implemented",
+        "harness_agent/cli.py:4: the body of `main` is a placeholder: it only raises that it is not implemented; where nothing is to be done, say `return`",
         "harness_agent/cli.py:9: raises that something is not implemented",
-        "harness_agent/headless.py:6: the body of `run_headless` is a placeholder: it only raises that it is not implemented",
+        "harness_agent/headless.py:6: the body of `run_headless` is a placeholder: it only raises that it is not implemented; where nothing is to be done, say `return`",
         "harness_agent/headless.py:8: raises that something is not implemented",
     ];
     assert_eq!(findings(&skeleton()), expected);
@@ -293,24 +293,34 @@ fn each_kind_of_placeholder_is_found_with_its_place() {
     let placeholder = "harness_agent/x.py:1: the body of `f` is a placeholder: ";
     check(
         "def f():\n    pass\n",
-        &[&format!("{placeholder}`pass` or `...`")],
+        &[&format!(
+            "{placeholder}`pass` or `...`; where nothing is to be done, say `return`"
+        )],
     );
     check(
         "def f(): ...\n",
-        &[&format!("{placeholder}`pass` or `...`")],
+        &[&format!(
+            "{placeholder}`pass` or `...`; where nothing is to be done, say `return`"
+        )],
     );
     check(
         "def f():\n    \"Doc.\"\n    # soon\n",
-        &[&format!("{placeholder}nothing but a docstring")],
+        &[&format!(
+            "{placeholder}nothing but a docstring; where nothing is to be done, say `return`"
+        )],
     );
     check(
         "def f():\n    'Doc.'\n    ...\n",
-        &[&format!("{placeholder}`pass` or `...`")],
+        &[&format!(
+            "{placeholder}`pass` or `...`; where nothing is to be done, say `return`"
+        )],
     );
     check(
         "def f():\n    raise NotImplementedError(\"later\")\n",
         &[
-            &format!("{placeholder}it only raises that it is not implemented"),
+            &format!(
+                "{placeholder}it only raises that it is not implemented; where nothing is to be done, say `return`"
+            ),
             "harness_agent/x.py:2: raises that something is not implemented",
         ],
     );

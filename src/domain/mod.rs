@@ -6,6 +6,7 @@ pub mod certificate;
 pub mod clause;
 pub mod decision;
 pub mod digest;
+pub mod difference;
 pub mod document;
 pub mod evidence;
 pub mod expect;

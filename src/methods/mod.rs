@@ -9,6 +9,7 @@ pub mod contract;
 pub mod document_check;
 pub mod document_coverage;
 pub mod document_render;
+pub mod comparison;
 pub mod issue_form;
 pub mod issue_vectors;
 pub mod judge;

@@ -2,6 +2,7 @@
 //! what is left to do is a query, so a second run continues, and a third does nothing and says so.
 
 pub mod collect;
+pub mod compare;
 pub mod context;
 pub mod document;
 pub mod failure;

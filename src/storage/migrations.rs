@@ -68,6 +68,25 @@ const MIGRATIONS: &[(&str, &str)] = &[
             reason TEXT NOT NULL
         ) STRICT;",
     ),
+    (
+        "0003-compare",
+        "CREATE TABLE compare_differences (
+            id TEXT NOT NULL,
+            candidate TEXT NOT NULL,
+            target TEXT NOT NULL,
+            module TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            side TEXT NOT NULL,
+            title TEXT NOT NULL,
+            target_place TEXT,
+            target_shown TEXT,
+            candidate_place TEXT,
+            candidate_shown TEXT,
+            clause TEXT NOT NULL,
+            score REAL NOT NULL,
+            PRIMARY KEY (id, candidate)
+        ) STRICT;",
+    ),
 ];
 
 pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), DatabaseError> {

@@ -4,6 +4,7 @@ mod analyze;
 mod build;
 mod check;
 mod collect;
+mod compare;
 mod docs;
 mod document;
 mod evaluate;

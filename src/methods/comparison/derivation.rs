@@ -23,8 +23,10 @@ pub struct Derivation {
     pub least_words: usize,
     /// A clause of another module counts for this part (0 to 1).
     pub other_module: f64,
-    /// Words of the surrounding definition count for this part (0 to 1).
+    /// Words of the surrounding definition and its file count for this part (0 to 1).
     pub context: f64,
+    /// Added to the weight of all words before the share is taken, so that one or two words alone prove little.
+    pub smoothing: f64,
 }
 
 /// The clauses of a document, ready to be asked.
@@ -38,6 +40,9 @@ struct Known<'d> {
     module: String,
     words: BTreeSet<String>,
 }
+
+/// Words that every error has.
+const OF_ERRORS: &[&str] = &["error", "exception", "fail", "fatal", "rais", "warn"];
 
 /// A name that a clause's syntax writes, and one that only its prose writes.
 const IN_SYNTAX: f64 = 1.0;
@@ -68,11 +73,11 @@ impl<'d> Clauses<'d> {
         Self { clauses, n_using }
     }
 
-    /// The clause that the difference follows from best; among equals the one whose id speaks most of it, then the
-    /// first of the document.
+    /// The clause that the difference follows from best; among equals one of the chapter that is about such things,
+    /// then the one whose id speaks most of it, then the first of the document.
     pub fn trace(&self, found: &Found, how: &Derivation) -> Option<Trace> {
         let about: BTreeSet<String> = terms(&found.key).into_iter().collect();
-        let mut best: Option<(f64, usize, &ClauseId)> = None;
+        let mut best: Option<(f64, (bool, usize), &ClauseId)> = None;
         for known in &self.clauses {
             let score = if found.kind.is_named() {
                 written(known.clause, found.kind, &found.key)
@@ -83,11 +88,12 @@ impl<'d> Clauses<'d> {
                 .iter()
                 .filter(|word| about.contains(*word))
                 .count();
-            let is_better = best.is_none_or(|(most, most_in_id, _)| {
-                score > most || (score == most && in_id > most_in_id)
+            let fit = (home(found.kind).contains(&known.clause.id.chapter()), in_id);
+            let is_better = best.is_none_or(|(most, best_fit, _)| {
+                score > most || (score == most && fit > best_fit)
             });
             if score >= how.least_score && score > 0.0 && is_better {
-                best = Some((score, in_id, &known.clause.id));
+                best = Some((score, fit, &known.clause.id));
             }
         }
         best.map(|(score, _, clause)| Trace {
@@ -97,14 +103,21 @@ impl<'d> Clauses<'d> {
     }
 
     fn share(&self, known: &Known<'_>, found: &Found, how: &Derivation) -> f64 {
-        let own: BTreeSet<String> = terms(&found.text).into_iter().collect();
+        let of_errors = |word: &String| OF_ERRORS.contains(&word.as_str());
+        let own: BTreeSet<String> = terms(&found.text)
+            .into_iter()
+            .filter(|word| !of_errors(word))
+            .collect();
         // What the document never says about the surroundings is the manner of implementation.
         let around: BTreeSet<String> = terms(&found.context)
             .into_iter()
-            .filter(|word| !own.contains(word) && self.n_using.contains_key(word))
+            .filter(|word| {
+                !own.contains(word) && !of_errors(word) && self.n_using.contains_key(word)
+            })
             .collect();
-        let n_shared = own.intersection(&known.words).count();
-        if n_shared < how.least_words {
+        let n_own = own.intersection(&known.words).count();
+        let n_around = around.intersection(&known.words).count();
+        if n_own == 0 || n_own + n_around < how.least_words {
             return 0.0;
         }
         let weigh = |words: &BTreeSet<String>, only_shared: bool| -> f64 {
@@ -114,10 +127,13 @@ impl<'d> Clauses<'d> {
                 .map(|word| self.rarity(word))
                 .sum()
         };
-        let all = weigh(&own, false) + how.context * weigh(&around, false);
+        let all = how.smoothing + weigh(&own, false) + how.context * weigh(&around, false);
         let shared = weigh(&own, true) + how.context * weigh(&around, true);
         let nearness = if known.module == found.module {
             1.0
+        } else if found.kind == FactKind::Handler {
+            // The name of an exception is general; what it is about is only where it is caught.
+            0.0
         } else {
             how.other_module
         };
@@ -127,6 +143,17 @@ impl<'d> Clauses<'d> {
     fn rarity(&self, word: &str) -> f64 {
         let n_using = self.n_using.get(word).copied().unwrap_or(1);
         (1.0 + self.clauses.len() as f64 / n_using as f64).ln()
+    }
+}
+
+/// The chapters that are about things of this kind.
+fn home(kind: FactKind) -> &'static [&'static str] {
+    match kind {
+        FactKind::Command => &["commands", "in-session"],
+        FactKind::Flag => &["flags"],
+        FactKind::Tool | FactKind::Parameter => &["tools"],
+        FactKind::ExitCode => &["exit-codes"],
+        FactKind::Error | FactKind::Handler | FactKind::Limit => &[],
     }
 }
 
@@ -147,11 +174,18 @@ fn written(clause: &Clause, kind: FactKind, key: &str) -> f64 {
         FactKind::Flag => flags(text).any(|flag| flag == key),
         FactKind::Command => {
             let name = key.replace('-', " ");
-            has_word(text, &format!("/{key}"))
-                || has_word(text, &format!("harness {name}"))
-                || has_word(text, &format!("harness {key}"))
+            [
+                format!("/{key}"),
+                format!("harness {name}"),
+                format!("harness {key}"),
+            ]
+            .iter()
+            .any(|written| has_word(text, written))
         }
-        FactKind::Tool => chapter == "tools" && (text.contains(&format!("{key}(")) || text.contains(&format!("`{key}`"))),
+        FactKind::Tool => {
+            chapter == "tools"
+                && (text.contains(&format!("{key}(")) || text.contains(&format!("`{key}`")))
+        }
         FactKind::Parameter => {
             let (tool, parameter) = key.rsplit_once('.').unwrap_or(("", key));
             let signature = format!("{tool}(");
@@ -166,8 +200,7 @@ fn written(clause: &Clause, kind: FactKind, key: &str) -> f64 {
     };
     if in_text(&clause.syntax) {
         IN_SYNTAX
-    } else if kind != FactKind::ExitCode
-        && (in_text(&clause.meaning) || in_text(&clause.behaviour))
+    } else if kind != FactKind::ExitCode && (in_text(&clause.meaning) || in_text(&clause.behaviour))
     {
         IN_PROSE
     } else {
@@ -183,9 +216,16 @@ fn flags(text: &str) -> impl Iterator<Item = &str> {
 
 /// Whether the text has the word, not as a part of a longer one.
 fn has_word(text: &str, word: &str) -> bool {
-    let joins = |letter: char| letter.is_alphanumeric() || letter == '-' || letter == '_';
+    let joins = |letter: char| letter.is_alphanumeric() || "-_/".contains(letter);
     text.match_indices(word).any(|(at, _)| {
-        !text[..at].ends_with(joins) && !text[at + word.len()..].starts_with(joins)
+        let mut after = text[at + word.len()..].chars();
+        let goes_on = match after.next() {
+            // The end of a sentence, or that of a file's name.
+            Some('.') => after.next().is_some_and(char::is_alphanumeric),
+            Some(letter) => joins(letter),
+            None => false,
+        };
+        !goes_on && !text[..at].ends_with(|letter| joins(letter) || letter == '.')
     })
 }
 
@@ -215,14 +255,47 @@ mod tests {
                     "02-tools.md",
                     &[
                         ("tools.set.names", "`read`, `bash`", "All tools."),
-                        ("tools.read.range", "`read(path, offset?, limit?)`", "Zero is refused."),
-                        ("tools.read.binary", "none", "A binary file gives an error, nothing of its content."),
-                        ("tools.bash.timeout", "`bash(command)`", "A command is killed after its timeout; 120 seconds."),
+                        ("tools.set.turns", "`--turns`", "Another chapter."),
+                        (
+                            "tools.read.range",
+                            "`read(path, offset?, limit?)`",
+                            "Zero is refused.",
+                        ),
+                        (
+                            "tools.read.binary",
+                            "none",
+                            "A binary file gives an error, nothing of its content.",
+                        ),
+                        (
+                            "tools.bash.timeout",
+                            "`bash(command)`",
+                            "A command is killed after its timeout; 120 seconds.",
+                        ),
                     ],
                 ),
-                chapter("05-flags.md", &[("flags.limits.max-turns", "`--max-turns N`", "See `--timeout-s`.")]),
-                chapter("06-in-session.md", &[("in-session.compact.manual", "`/compact [TEXT]`", "Compacts.")]),
-                chapter("10-exit-codes.md", &[("exit-codes.time.limit", "124", "The time was over.")]),
+                chapter(
+                    "05-flags.md",
+                    &[
+                        (
+                            "flags.limits.max-turns",
+                            "`--max-turns N`",
+                            "See `--timeout-s`.",
+                        ),
+                        ("flags.session.turns", "`--turns`", "It counts."),
+                    ],
+                ),
+                chapter(
+                    "06-in-session.md",
+                    &[(
+                        "in-session.compact.manual",
+                        "`/compact [TEXT]`",
+                        "Compacts; see ./run and bin/run.sh.",
+                    )],
+                ),
+                chapter(
+                    "10-exit-codes.md",
+                    &[("exit-codes.time.limit", "124", "The time was over.")],
+                ),
             ],
         }
     }
@@ -236,6 +309,7 @@ mod tests {
             least_words: 2,
             other_module: 0.8,
             context: 0.5,
+            smoothing: 1.0,
         };
         let check = |kind, key: &str, context: &str, expected: Option<&str>| {
             let found = Found {
@@ -249,24 +323,48 @@ mod tests {
                 context: context.to_owned(),
             };
             let trace = clauses.trace(&found, &how);
-            assert_eq!(trace.as_ref().map(|trace| trace.clause.as_str()), expected, "{key}");
+            assert_eq!(
+                trace.as_ref().map(|trace| trace.clause.as_str()),
+                expected,
+                "{key}"
+            );
         };
-        use FactKind::{Command, Error, ExitCode, Flag, Limit, Parameter, Tool};
+        use FactKind::{Command, Error, ExitCode, Flag, Handler, Limit, Parameter, Tool};
         check(Flag, "--max-turns", "", Some("flags.limits.max-turns"));
         check(Flag, "--timeout-s", "", Some("flags.limits.max-turns"));
+        check(Flag, "--turns", "", Some("flags.session.turns"));
         check(Flag, "--max", "", None);
         check(Command, "compact", "", Some("in-session.compact.manual"));
         check(Command, "summary", "", None);
+        check(Command, "run", "", None);
         check(Tool, "read", "", Some("tools.read.range"));
         check(Tool, "think", "", None);
         check(Parameter, "read.offset", "", Some("tools.read.range"));
         check(Parameter, "bash.offset", "", None);
         check(ExitCode, "124", "", Some("exit-codes.time.limit"));
         check(ExitCode, "75", "", None);
-        check(Error, "{} is a binary file", "ReadFile", Some("tools.read.binary"));
+        check(
+            Error,
+            "{} is a binary file",
+            "ReadFile",
+            Some("tools.read.binary"),
+        );
         check(Error, "the socket handshake was torn", "connect", None);
         check(Error, "file", "", None);
-        check(Limit, "COMMAND_TIMEOUT", "Shell", Some("tools.bash.timeout"));
+        check(
+            Handler,
+            "BinaryError",
+            "read.content",
+            Some("tools.read.binary"),
+        );
+        check(Handler, "BinaryError", "connect", None);
+        check(Handler, "TimeoutError", "bash.command", None);
+        check(
+            Limit,
+            "COMMAND_TIMEOUT",
+            "Shell",
+            Some("tools.bash.timeout"),
+        );
     }
 
     #[test]
@@ -278,6 +376,7 @@ mod tests {
             least_words: 1,
             other_module: 0.5,
             context: 0.0,
+            smoothing: 0.0,
         };
         let found = |module: &str| Found {
             kind: FactKind::Error,

@@ -32,7 +32,7 @@ pub struct Found {
     pub candidate: Option<Sight>,
     /// What its text is about, for tracing.
     pub text: String,
-    /// The definition that it stands in.
+    /// The file and the definition that it stands in.
     pub context: String,
 }
 
@@ -154,14 +154,25 @@ impl Seen<'_> {
             target,
             candidate,
             text: self.fact.key.clone(),
-            context: self.unit.name.clone(),
+            context: format!(
+                "{} {}",
+                self.unit.file.with_extension("").display(),
+                self.unit.name
+            ),
         }
     }
 }
 
-fn counterpart<'s, 'u>(wanted: &Seen<'u>, others: &'s [Seen<'u>], same: f64) -> Option<&'s Seen<'u>> {
+fn counterpart<'s, 'u>(
+    wanted: &Seen<'u>,
+    others: &'s [Seen<'u>],
+    same: f64,
+) -> Option<&'s Seen<'u>> {
     let mut best: Option<(&Seen<'_>, f64)> = None;
-    for other in others.iter().filter(|other| other.fact.kind == wanted.fact.kind) {
+    for other in others
+        .iter()
+        .filter(|other| other.fact.kind == wanted.fact.kind)
+    {
         let overlap = if wanted.fact.kind.is_named() {
             f64::from(other.key == wanted.key)
         } else if other.module != wanted.module {
@@ -208,8 +219,16 @@ fn differing(our: &Seen<'_>, their: &Seen<'_>) -> Option<Found> {
                 differing.iter().map(pick).collect::<Vec<_>>().join(", ")
             };
             (
-                format!("{}: {}", our.fact.shown, list(|(key, our, _)| format!("{key} {our}"))),
-                format!("{}: {}", their.fact.shown, list(|(key, _, their)| format!("{key} {their}"))),
+                format!(
+                    "{}: {}",
+                    our.fact.shown,
+                    list(|(key, our, _)| format!("{key} {our}"))
+                ),
+                format!(
+                    "{}: {}",
+                    their.fact.shown,
+                    list(|(key, _, their)| format!("{key} {their}"))
+                ),
             )
         }
         _ => return None,
@@ -233,19 +252,36 @@ mod tests {
             "[tools]\nread = [\"ReadFile\"]\n[parameters]\nlimit = [\"n_lines\"]\n[flags]\n\"--cwd\" = [\"--work-dir\"]\n",
         )
         .expect("parses");
-        let (ours, theirs) = (units(Path::new("c.py"), candidate), units(Path::new("t.py"), target));
+        let (ours, theirs) = (
+            units(Path::new("c.py"), candidate),
+            units(Path::new("t.py"), target),
+        );
         let module = |units: &[Unit]| vec!["tools.read".to_owned(); units.len()];
         let (our_module, their_module) = (module(&ours), module(&theirs));
         differences(
-            Tree { units: &ours, placement: &our_module },
-            Tree { units: &theirs, placement: &their_module },
+            Tree {
+                units: &ours,
+                placement: &our_module,
+            },
+            Tree {
+                units: &theirs,
+                placement: &their_module,
+            },
             &aliases,
             0.5,
         )
         .iter()
         .map(|found| {
-            let place = |sight: &Option<Sight>| sight.as_ref().map_or("-", |sight| &sight.place).to_owned();
-            format!("{} {} {} {} {}", found.side.as_str(), found.kind, found.key, place(&found.target), place(&found.candidate))
+            let place =
+                |sight: &Option<Sight>| sight.as_ref().map_or("-", |sight| &sight.place).to_owned();
+            format!(
+                "{} {} {} {} {}",
+                found.side.as_str(),
+                found.kind,
+                found.key,
+                place(&found.target),
+                place(&found.candidate)
+            )
         })
         .collect()
     }
@@ -253,11 +289,27 @@ mod tests {
     #[test]
     fn each_difference_stands_on_the_side_where_it_is() {
         let check = |candidate: &str, target: &str, expected: &[&str]| {
-            assert_eq!(compared(candidate, target), expected, "{candidate} | {target}");
+            assert_eq!(
+                compared(candidate, target),
+                expected,
+                "{candidate} | {target}"
+            );
         };
-        check("", "p.add_argument('--yolo')\n", &["missing flag --yolo t.py:1 -"]);
-        check("p.add_argument('--cwd')\n", "p.add_argument('--work-dir')\n", &[]);
-        check("p.add_argument('--x-y')\n", "", &["extra flag --x-y - c.py:1"]);
+        check(
+            "",
+            "p.add_argument('--yolo')\n",
+            &["missing flag --yolo t.py:1 -"],
+        );
+        check(
+            "p.add_argument('--cwd')\n",
+            "p.add_argument('--work-dir')\n",
+            &[],
+        );
+        check(
+            "p.add_argument('--x-y')\n",
+            "",
+            &["extra flag --x-y - c.py:1"],
+        );
         check(
             "raise ToolError('no such file here')\n",
             "raise ToolError('no such file: there')\n",
@@ -271,7 +323,11 @@ mod tests {
                 "extra error fil - c.py:1",
             ],
         );
-        check("MAX_LINES = 5\n", "\nMAX_LINES = 9\n", &["differs limit lin max t.py:2 c.py:1"]);
+        check(
+            "MAX_LINES = 5\n",
+            "\nMAX_LINES = 9\n",
+            &["differs limit lin max t.py:2 c.py:1"],
+        );
         check("MAX_LINES = 9\n", "MAX_LINES = 9\n", &[]);
         check(
             "T = {'name': 'read', 'parameters': {'properties': {'limit': {'type': 'integer', 'minimum': 1}}}}\n",
@@ -282,8 +338,8 @@ mod tests {
             "try:\n    f()\nexcept OSError:\n    pass\n",
             "try:\n    f()\nexcept UnicodeDecodeError:\n    pass\n",
             &[
-                "missing handler UnicodeDecodeError t.py:3 -",
                 "extra handler OSError - c.py:3",
+                "missing handler UnicodeDecodeError t.py:3 -",
             ],
         );
     }
@@ -293,8 +349,14 @@ mod tests {
         let found = |text: &str| {
             let units = units(Path::new("t.py"), text);
             let module = vec!["tools.read".to_owned(); units.len()];
-            let none = Tree { units: &[], placement: &[] };
-            let target = Tree { units: &units, placement: &module };
+            let none = Tree {
+                units: &[],
+                placement: &[],
+            };
+            let target = Tree {
+                units: &units,
+                placement: &module,
+            };
             let all = differences(none, target, &Aliases::default(), 0.5);
             id("kimi", "tools.read", &all[0])
         };

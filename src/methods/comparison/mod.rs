@@ -9,4 +9,5 @@ pub mod differences;
 pub mod partition;
 pub mod python;
 mod python_facts;
+mod python_tools;
 pub mod terms;

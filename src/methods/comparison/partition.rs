@@ -240,8 +240,7 @@ mod tests {
 
     #[test]
     fn a_unit_goes_to_its_feature_else_with_its_file_else_outside() {
-        let aliases: Aliases =
-            toml::from_str("[tools]\nread = [\"ViewFile\"]\n").expect("parses");
+        let aliases: Aliases = toml::from_str("[tools]\nread = [\"ViewFile\"]\n").expect("parses");
         let features = features();
         let check = |file: &str, text: &str, expected: &[&str]| {
             let units = units(Path::new(file), text);

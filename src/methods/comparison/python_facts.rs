@@ -1,5 +1,5 @@
 //! Which expressions of Python source show that something is handled: commands, flags, tools and their
-//! parameters, exit codes, errors raised and caught, and integers with a name.
+//! parameters (in `python_tools`), exit codes, errors raised and caught, and integers with a name.
 //!
 //! The rules follow how harnesses are written (argparse, click, typer, JSON schemas, pydantic, tables of objects).
 //! They read names and literals only; nothing is run.
@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use tree_sitter::Node;
 
 use super::python::{Fact, Source, line, undecorated};
+use super::python_tools;
 use super::terms::terms;
 use crate::domain::difference::FactKind;
 
@@ -17,8 +18,8 @@ pub(super) fn of(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
     match node.kind() {
         "call" => of_call(source, node, facts),
         "decorated_definition" => of_decorators(source, node, facts),
-        "class_definition" => of_class(source, node, facts),
-        "dictionary" => of_schema(source, node, facts),
+        "class_definition" => python_tools::of_class(source, node, facts),
+        "dictionary" => python_tools::of_schema(source, node, facts),
         "assignment" => of_assignment(source, node, facts),
         "default_parameter" | "typed_default_parameter" => of_default(source, node, facts),
         "raise_statement" => of_raise(source, node, facts),
@@ -28,7 +29,12 @@ pub(super) fn of(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
     }
 }
 
-fn fact(kind: FactKind, key: impl Into<String>, shown: impl Into<String>, node: Node<'_>) -> Fact {
+pub(super) fn fact(
+    kind: FactKind,
+    key: impl Into<String>,
+    shown: impl Into<String>,
+    node: Node<'_>,
+) -> Fact {
     Fact {
         kind,
         key: key.into(),
@@ -40,12 +46,12 @@ fn fact(kind: FactKind, key: impl Into<String>, shown: impl Into<String>, node: 
 }
 
 /// The last part of a dotted name.
-fn last(name: &str) -> &str {
+pub(super) fn last(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name).trim()
 }
 
 /// Positional arguments, and keyword arguments by name.
-fn arguments<'n>(
+pub(super) fn arguments<'n>(
     source: &Source<'_>,
     call: Node<'n>,
 ) -> (Vec<Node<'n>>, BTreeMap<String, Node<'n>>) {
@@ -69,7 +75,7 @@ fn arguments<'n>(
     (positional, keywords)
 }
 
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     let mut letters = text.chars();
     letters
         .next()
@@ -100,7 +106,7 @@ fn of_call(source: &Source<'_>, call: Node<'_>, facts: &mut Vec<Fact>) {
         "Tool" | "FunctionTool" | "StructuredTool" => {
             if let Some(name) = name {
                 facts.push(fact(FactKind::Tool, &name, &name, call));
-                of_tool_keywords(source, &name, &keywords, facts);
+                python_tools::of_keywords(source, &name, &keywords, facts);
             }
         }
         "exit" | "_exit" | "SystemExit" | "Exit" => {
@@ -159,49 +165,13 @@ fn is_exception(name: &str) -> bool {
 }
 
 fn command(name: &str, node: Node<'_>) -> Fact {
-    fact(
-        FactKind::Command,
-        name.trim_start_matches('/'),
-        name,
-        node,
-    )
+    fact(FactKind::Command, name.trim_start_matches('/'), name, node)
 }
 
 fn exit_code(number: i64, shown: &str, node: Node<'_>) -> Fact {
     let mut fact = fact(FactKind::ExitCode, number.to_string(), shown, node);
     fact.number = Some(number);
     fact
-}
-
-/// `Tool("read", …, path={"type": "string"})`: further keywords are parameters when their value is a schema.
-fn of_tool_keywords(
-    source: &Source<'_>,
-    tool: &str,
-    keywords: &BTreeMap<String, Node<'_>>,
-    facts: &mut Vec<Fact>,
-) {
-    const OTHER: &[&str] = &[
-        "name", "description", "required", "parameters", "func", "function", "handler", "code",
-    ];
-    for (name, value) in keywords {
-        if OTHER.contains(&name.as_str()) || source.string(*value).is_some() {
-            continue;
-        }
-        let mut parameter = parameter(tool, name, *value);
-        if value.kind() == "dictionary" {
-            parameter.bounds = bounds(source, *value);
-        }
-        facts.push(parameter);
-    }
-}
-
-fn parameter(tool: &str, name: &str, node: Node<'_>) -> Fact {
-    fact(
-        FactKind::Parameter,
-        format!("{tool}.{name}"),
-        format!("{tool}({name})"),
-        node,
-    )
 }
 
 /// `@app.command("name")`, `@registry.command`, `@tool`.
@@ -256,7 +226,7 @@ fn of_decorators(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
                             _ => source.field(argument, "name"),
                         };
                         if !["", "self", "cls", "ctx", "context"].contains(&argument_name) {
-                            facts.push(parameter(&name, argument_name, argument));
+                            facts.push(python_tools::parameter(&name, argument_name, argument));
                         }
                     }
                 }
@@ -266,146 +236,8 @@ fn of_decorators(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
     }
 }
 
-/// `class ReadFile(CallableTool2[Params])` with `name = "ReadFile"`.
-fn of_class(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
-    let Some(body) = node.child_by_field_name("body") else {
-        return;
-    };
-    let superclasses = source.field(node, "superclasses");
-    if !superclasses.contains("Tool") {
-        return;
-    }
-    let mut cursor = body.walk();
-    let name = body
-        .named_children(&mut cursor)
-        .filter_map(|statement| source.assignment(statement))
-        .find(|(name, _)| *name == "name")
-        .and_then(|(_, value)| source.string(value))
-        .filter(|name| is_name(name));
-    let Some(name) = name else { return };
-    facts.push(fact(FactKind::Tool, &name, &name, node));
-    // The class of the parameters is the one that the base class is made for.
-    let fields = superclasses
-        .split(|letter: char| !(letter.is_alphanumeric() || letter == '_'))
-        .find_map(|word| source.classes.get(word));
-    if let Some(fields) = fields.and_then(|class| class.child_by_field_name("body")) {
-        of_fields(source, &name, fields, facts);
-    }
-}
-
-/// `path: str = Field(default=…, ge=…)` in the class of a tool's parameters.
-fn of_fields(source: &Source<'_>, tool: &str, body: Node<'_>, facts: &mut Vec<Fact>) {
-    let mut cursor = body.walk();
-    for statement in body.named_children(&mut cursor) {
-        let Some(assignment) = statement
-            .named_child(0)
-            .filter(|child| child.kind() == "assignment")
-        else {
-            continue;
-        };
-        let Some(kind) = assignment.child_by_field_name("type") else {
-            continue;
-        };
-        let mut parameter = parameter(tool, source.field(assignment, "left"), statement);
-        let json_type = match source.text(kind).split(['|', '[']).next().map(str::trim) {
-            Some("int") => Some("integer"),
-            Some("str") => Some("string"),
-            Some("bool") => Some("boolean"),
-            Some("list") => Some("array"),
-            _ => None,
-        };
-        let mut put = |key: &str, text: String| drop(parameter.bounds.insert(key.to_owned(), text));
-        if let Some(json_type) = json_type {
-            put("type", json_type.to_owned());
-        }
-        match assignment.child_by_field_name("right") {
-            None => put("required", "true".to_owned()),
-            Some(value) if value.kind() == "call" => {
-                let (positional, keywords) = arguments(source, value);
-                let default = keywords.get("default").or(positional.first());
-                let is_optional = default.is_some() || keywords.contains_key("default_factory");
-                put("required", (!is_optional).to_string());
-                let numbers = [
-                    ("default", default, 0),
-                    ("minimum", keywords.get("ge"), 0),
-                    ("minimum", keywords.get("gt"), 1),
-                    ("maximum", keywords.get("le"), 0),
-                    ("maximum", keywords.get("lt"), -1),
-                ];
-                for (key, node, step) in numbers {
-                    if let Some(number) = node.and_then(|node| source.number(*node)) {
-                        put(key, (number + step).to_string());
-                    }
-                }
-            }
-            Some(value) => {
-                put("required", "false".to_owned());
-                if let Some(number) = source.number(value) {
-                    put("default", number.to_string());
-                }
-            }
-        }
-        facts.push(parameter);
-    }
-}
-
-/// `{"name": "bash", "parameters": {"properties": {…}}}`.
-fn of_schema(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
-    let pairs = pairs(source, node);
-    let Some(name) = pairs.get("name").and_then(|value| source.string(*value)) else {
-        return;
-    };
-    let Some(schema) = ["parameters", "input_schema", "inputSchema"]
-        .iter()
-        .find_map(|key| pairs.get(*key))
-        .filter(|schema| schema.kind() == "dictionary")
-    else {
-        return;
-    };
-    if !is_name(&name) {
-        return;
-    }
-    facts.push(fact(FactKind::Tool, &name, &name, node));
-    let schema = self::pairs(source, *schema);
-    let required: Vec<String> = schema.get("required").map_or(Vec::new(), |list| {
-        let mut cursor = list.walk();
-        list.named_children(&mut cursor)
-            .filter_map(|item| source.string(item))
-            .collect()
-    });
-    for (key, value) in schema
-        .get("properties")
-        .map(|properties| self::pairs(source, *properties))
-        .unwrap_or_default()
-    {
-        let mut parameter = parameter(&name, &key, value);
-        parameter.bounds = bounds(source, value);
-        if schema.contains_key("required") {
-            parameter
-                .bounds
-                .insert("required".to_owned(), required.contains(&key).to_string());
-        }
-        facts.push(parameter);
-    }
-}
-
-/// `type`, `minimum`, `maximum` and `default` of a JSON schema.
-fn bounds(source: &Source<'_>, schema: Node<'_>) -> BTreeMap<String, String> {
-    let mut bounds = BTreeMap::new();
-    for (key, value) in pairs(source, schema) {
-        if ["type", "minimum", "maximum", "default"].contains(&key.as_str())
-            && let Some(text) = source
-                .string(value)
-                .or_else(|| source.number(value).map(|number| number.to_string()))
-        {
-            bounds.insert(key, text);
-        }
-    }
-    bounds
-}
-
 /// The pairs of a dictionary whose keys are texts.
-fn pairs<'n>(source: &Source<'_>, node: Node<'n>) -> BTreeMap<String, Node<'n>> {
+pub(super) fn pairs<'n>(source: &Source<'_>, node: Node<'n>) -> BTreeMap<String, Node<'n>> {
     let mut pairs = BTreeMap::new();
     let mut cursor = node.walk();
     for pair in node
@@ -444,7 +276,10 @@ fn of_assignment(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
         .take(3)
         .find(|outer| outer.kind() == "class_definition")
         .map_or("", |class| source.field(class, "name"));
-    if [name, class].iter().any(|name| name.to_lowercase().contains("exit")) {
+    if [name, class]
+        .iter()
+        .any(|name| name.to_lowercase().contains("exit"))
+    {
         facts.push(exit_code(number, &format!("{name} = {number}"), node));
     } else {
         facts.extend(limit(name, number, node));
@@ -460,16 +295,37 @@ fn of_default(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
     }
 }
 
-/// A constant in capitals, or another name that speaks of a limit. 0 and 1 limit nothing.
+/// A constant in capitals, or another name that speaks of a limit. 0, 1 and negative numbers limit nothing.
 fn limit(name: &str, number: i64, node: Node<'_>) -> Option<Fact> {
     const WORDS: &[&str] = &[
-        "max", "min", "limit", "timeout", "retries", "size", "count", "depth", "cap", "window", "budget", "threshold",
-        "ttl", "interval", "length", "steps", "turns", "attempts", "lines", "chars", "bytes", "tokens", "seconds",
+        "max",
+        "min",
+        "limit",
+        "timeout",
+        "retries",
+        "size",
+        "count",
+        "depth",
+        "cap",
+        "window",
+        "budget",
+        "threshold",
+        "ttl",
+        "interval",
+        "length",
+        "steps",
+        "turns",
+        "attempts",
+        "lines",
+        "chars",
+        "bytes",
+        "tokens",
+        "seconds",
     ];
     let is_capital = name.chars().any(char::is_alphabetic) && name == name.to_uppercase();
     let lower = name.to_lowercase();
     let speaks = lower.split('_').any(|word| WORDS.contains(&word));
-    if number.abs() < 2 || !(is_capital || speaks) {
+    if number < 2 || !(is_capital || speaks) {
         return None;
     }
     let mut fact = fact(FactKind::Limit, name, format!("{name} = {number}"), node);
@@ -510,9 +366,7 @@ fn of_raise(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
 
 fn of_handler(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
     let mut cursor = node.walk();
-    let caught: Vec<Node<'_>> = node
-        .children_by_field_name("value", &mut cursor)
-        .collect();
+    let caught: Vec<Node<'_>> = node.children_by_field_name("value", &mut cursor).collect();
     for value in caught {
         let value = if value.kind() == "as_pattern" {
             value.named_child(0).unwrap_or(value)
@@ -531,7 +385,12 @@ fn of_handler(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
         for name in names.into_iter().map(last) {
             let general = ["Exception", "BaseException"];
             if name.starts_with(char::is_uppercase) && !general.contains(&name) {
-                facts.push(fact(FactKind::Handler, name, format!("except {name}"), node));
+                facts.push(fact(
+                    FactKind::Handler,
+                    name,
+                    format!("except {name}"),
+                    node,
+                ));
             }
         }
     }
@@ -567,7 +426,6 @@ mod tests {
     use std::path::Path;
 
     use super::super::python::units;
-    use super::*;
 
     fn seen(text: &str) -> Vec<String> {
         units(Path::new("a.py"), text)
@@ -588,27 +446,43 @@ mod tests {
     #[test]
     fn facts_are_found_however_they_are_written() {
         let check = |text: &str, expected: &[&str]| assert_eq!(seen(text), expected, "{text}");
-        check("sub.add_parser('sessions', help='x')\n", &["command sessions"]);
+        check(
+            "sub.add_parser('sessions', help='x')\n",
+            &["command sessions"],
+        );
         check(
             "@registry.command(aliases=['reset'])\ndef clear(a):\n    pass\n",
             &["command clear", "command reset"],
         );
-        check("@app.command(name='web')\ndef f():\n    pass\n", &["command web"]);
+        check(
+            "@app.command(name='web')\ndef f():\n    pass\n",
+            &["command web"],
+        );
         check("if line == '/undo':\n    pass\n", &["command undo"]);
         check("open('/tmp')\n", &[]);
         check(
             "p.add_argument('-m', '--model', default=1)\n",
             &["flag --model"],
         );
-        check("x = typer.Option(True, '--a/--no-a')\n", &["flag --a", "flag --no-a"]);
+        check(
+            "x = typer.Option(True, '--a/--no-a')\n",
+            &["flag --a", "flag --no-a"],
+        );
         check("Flag('max-turns', 'help')\n", &["flag --max-turns"]);
         check(
             "T = {'name': 'bash', 'parameters': {'properties': {'command': {'type': 'string'}}, 'required': ['command']}}\n",
-            &["tool bash", "parameter bash.command required=true type=string"],
+            &[
+                "tool bash",
+                "parameter bash.command required=true type=string",
+            ],
         );
         check(
             "Tool('list', 'm:f', 'text', path=FOLDER, depth={'type': 'integer', 'maximum': 5})\n",
-            &["tool list", "parameter list.depth maximum=5 type=integer", "parameter list.path"],
+            &[
+                "tool list",
+                "parameter list.depth maximum=5 type=integer",
+                "parameter list.path",
+            ],
         );
         check(
             "N = 1000\nclass P(BaseModel):\n    path: str = Field(description='d')\n    n_lines: int = Field(default=N, ge=1)\n\
@@ -625,16 +499,28 @@ mod tests {
             "class ExitCode(IntEnum):\n    RETRYABLE = 75\n",
             &["exit-code 75=75"],
         );
-        check("raise ToolError(f'no such file: {p}')\n", &["error no such file: {}"]);
-        check("return ToolError(message='too large', brief='x')\n", &["error too large"]);
+        check(
+            "raise ToolError(f'no such file: {p}')\n",
+            &["error no such file: {}"],
+        );
+        check(
+            "return ToolError(message='too large', brief='x')\n",
+            &["error too large"],
+        );
         check("raise Blocked\n", &["error Blocked"]);
         check("raise ValueError(text)\n", &["error ValueError"]);
-        check("print('error: cannot open it')\n", &["error error: cannot open it"]);
+        check(
+            "print('error: cannot open it')\n",
+            &["error error: cannot open it"],
+        );
         check(
             "try:\n    pass\nexcept (OSError, x.Gone) as e:\n    pass\nexcept Exception:\n    pass\n",
             &["handler OSError", "handler Gone"],
         );
-        check("MAX = 10 * 1024\nDEBUG = 0\nname = 7\n", &["limit MAX=10240"]);
+        check(
+            "MAX = 10 * 1024\nDEBUG = 0\nname = 7\n",
+            &["limit MAX=10240"],
+        );
         check("def f(timeout=60, x=5):\n    pass\n", &["limit timeout=60"]);
     }
 }

@@ -1,0 +1,146 @@
+//! `pipeline compare` on two small trees.
+
+use crate::project::Project;
+
+const TARGET: &str = "
+READ_LIMIT = 1000
+
+
+class Params(BaseModel):
+    path: str
+    line_offset: int = Field(default=1, ge=0)
+
+
+class ReadFile(CallableTool2[Params]):
+    name: str = 'ReadFile'
+
+    def run(self, path):
+        if is_binary(path):
+            raise ToolError(f'binary file: {path}')
+        raise ToolError('the flux capacitor has no charge')
+
+
+def flags(parser):
+    parser.add_argument('--max-steps')
+    parser.add_argument('--yolo')
+";
+
+const CANDIDATE: &str = "
+TOOL = {'name': 'read', 'parameters': {'properties': {
+    'path': {'type': 'string'}, 'offset': {'type': 'integer', 'minimum': 1, 'default': 1}}}}
+
+
+def read_file(path):
+    'Read the lines of a file.'
+";
+
+fn project() -> Project {
+    let project = Project::new();
+    project.write("candidates/small/harness_agent/tools.py", CANDIDATE);
+    project.write("elsewhere/big/tools/read.py", TARGET);
+    project.write(
+        "elsewhere/big/tests/test_read.py",
+        "raise ToolError('only a test')\n",
+    );
+    project.write("elsewhere/big/big_agent-1.2.dist-info/METADATA", "");
+    project
+}
+
+const ARGS: &[&str] = &[
+    "compare",
+    "--candidate",
+    "small",
+    "--target",
+    "elsewhere/big",
+];
+
+#[test]
+fn differences_are_traced_to_a_clause_or_said_to_be_not_derivable() {
+    let project = project();
+    let summary = project.json(ARGS);
+    assert_eq!(summary["target"], "big-agent@1.2");
+    let find = |what: &str| {
+        let all = summary["differences"].as_array().expect("a list");
+        let mut found = all
+            .iter()
+            .filter(|one| one["title"].as_str().expect("a text").contains(what));
+        let first = found
+            .next()
+            .unwrap_or_else(|| panic!("{what}: {summary:#}"));
+        assert!(found.next().is_none(), "{what} twice");
+        first.clone()
+    };
+    let binary = find("binary file");
+    assert_eq!(binary["side"], "missing");
+    assert_eq!(binary["trace"]["clause"], "tools.read.binary");
+    assert_eq!(binary["target"]["place"], "tools/read.py:15");
+    assert_eq!(binary["module"], "tools.read");
+    let flag = find("--max-steps");
+    assert_eq!(flag["trace"]["clause"], "flags.limits.max-turns");
+    let offset = find("read(offset)");
+    assert_eq!(offset["side"], "differs");
+    assert_eq!(
+        offset["target"]["shown"],
+        "ReadFile(line_offset): minimum 0"
+    );
+    assert_eq!(offset["candidate"]["shown"], "read(offset): minimum 1");
+    assert_eq!(offset["candidate"]["place"], "harness_agent/tools.py:3");
+    assert!(find("--yolo")["trace"].is_null());
+    assert!(find("flux capacitor")["trace"].is_null());
+    assert!(!summary.to_string().contains("only a test"));
+}
+
+#[test]
+fn a_second_comparison_brings_nothing_new() {
+    let project = project();
+    let first = project.json(ARGS);
+    assert_eq!(first["n_new"], first["n_traced"]);
+    assert_ne!(first["n_new"], 0);
+    let second = project.json(ARGS);
+    assert_eq!(second["n_new"], 0);
+    assert_eq!(second["differences"], first["differences"]);
+}
+
+#[test]
+fn what_is_not_there_is_a_fault_of_the_words() {
+    let project = project();
+    let check = |args: &[&str], expected: &str| {
+        let ran = project.run(args);
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    };
+    check(
+        &[
+            "compare",
+            "--candidate",
+            "none",
+            "--target",
+            "elsewhere/big",
+        ],
+        "no candidate none",
+    );
+    check(
+        &["compare", "--candidate", "small", "--target", "nowhere"],
+        "nowhere is no folder",
+    );
+    check(
+        &["compare", "--candidate", "small", "--target", "pipeline"],
+        "holds no .py file",
+    );
+}
+
+#[test]
+fn a_table_for_people_names_clause_and_place() {
+    let project = project();
+    let ran = project.run(ARGS);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let line = ran
+        .stdout
+        .lines()
+        .find(|line| line.starts_with("tools.read.binary"))
+        .unwrap_or_else(|| panic!("{}", ran.stdout));
+    assert!(line.ends_with("tools/read.py:15"), "{line}");
+    assert!(!ran.stdout.contains("--yolo"), "{}", ran.stdout);
+    let all = project.run(&[ARGS, &["--all"]].concat());
+    assert!(all.stdout.contains("--yolo"), "{}", all.stdout);
+}

@@ -4,7 +4,7 @@ import json
 import os
 
 from .conversation import Conversation, ProcessState
-from .errors import HarnessError, SessionNotFound
+from .errors import HarnessError
 from .flags import SESSION_ID
 from .front import NO, NOBODY, ONCE, Front
 from .output import result_fields
@@ -151,7 +151,7 @@ class Api:
         except HarnessError as error:
             self.front.warned.clear()
             result.exit_code, result.error = error.exit_code, str(error)
-            if self.conversation and not isinstance(error, SessionNotFound) and error.exit_code != 3:
+            if self.conversation:
                 result.session_id = self.conversation.session.id
         if result.exit_code:
             self.front.error(result.error)

@@ -11,7 +11,7 @@ MOST_BYTES = 100_000
 
 
 def attach(conversation, prompt: str):
-    """Return the prompt followed by a block for each file that it mentions, and what was read whole.
+    """Return the prompt followed by a block for each file that it mentions, and what was read.
 
     The second value maps real paths to digests.
     """
@@ -22,6 +22,8 @@ def attach(conversation, prompt: str):
     context = ToolContext(conversation, conversation.session)
     blocks, done, seen = [], set(), {}
     for quoted, bare in MENTION.findall(prompt):
+        if bare.startswith('"'):
+            continue  # without a closing quote it is plain text
         path = quoted or existing(context, bare)
         if reason := refusal(context, path):
             conversation.front.warn(f"not attached: {path or bare} ({reason})")
@@ -73,9 +75,9 @@ def block(context, path, real, seen) -> str:
         return f'<directory path="{shown}">\n{list_directory(context, path)}\n</directory>'
     with open(real, "rb") as file:
         data = file.read()
+    seen[real] = digest(data)
     if len(data) <= MOST_BYTES:
         text = data.decode("utf-8", "replace")
-        seen[real] = digest(data)
     else:
         part = data[: data.rfind(b"\n", 0, MOST_BYTES) + 1] or data[:MOST_BYTES]
         text = part.decode("utf-8", "replace")

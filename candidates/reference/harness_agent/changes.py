@@ -59,6 +59,10 @@ class Change:
         after = self.after or self.planned
         return not after.same_content(self.before)
 
+    def leads_to(self, later) -> bool:
+        """Tell whether nobody else changed the file between this change and a later one."""
+        return (self.after or self.planned).same_content(later.before)
+
     def is_as_left(self) -> bool:
         """Tell whether the file is as the tool left it; a killed run may have left it at either side."""
         present = present_state(self.path)[0]
@@ -113,18 +117,21 @@ class ChangeLog:
 
     def take_back(self, turns) -> list:
         """Put files back to what they were before these turns; return pairs of verb and path."""
-        first, last = {}, {}
+        first, last, conflicts = {}, {}, set()
         for change in self.changes:
             if change.turn in turns and change.turn not in self.taken_back and change.has_effect():
                 first.setdefault(change.path, change)
+                if change.path in last and not last[change.path].leads_to(change):
+                    conflicts.add(change.path)
                 last[change.path] = change
-        conflicts = [path for path, change in last.items() if not change.is_as_left()]
+        conflicts |= {path for path, change in last.items() if not change.is_as_left()}
         if conflicts:
             raise Refused(sorted(conflicts))
         done = []
         for path, change in sorted(first.items()):
             self._restore(path, change.before)
-            self.session.saw(path, None)
+            if path in self.session.seen:
+                self.session.saw(path, "")  # the model knows an older content
             done.append(("removed" if change.before.kind == "none" else "restored", path))
         self.taken_back |= set(turns)
         if first:

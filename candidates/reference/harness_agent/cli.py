@@ -20,7 +20,7 @@ def main(argv: list[str]) -> int:
         catch_signals()
         return run(argv)
     except (HarnessError, TimeLimit, Interrupted) as error:
-        report(str(error))
+        report(str(error), getattr(error, "usage", ""))
         return error.exit_code
     except KeyboardInterrupt:
         report("interrupted")
@@ -124,10 +124,12 @@ def start_alarm(text: str):
     signal.setitimer(signal.ITIMER_REAL, max(left_s, 0.001))
 
 
-def report(message: str):
+def report(message: str, usage=""):
     from .front import Front
 
     Front().error(message)
+    if usage:
+        Front().note(usage)
 
 
 def end_commands():

@@ -81,9 +81,8 @@ def run(line) -> int:
     parts = COMMANDS[name]
     part = next((part for part in parts if tuple(rest[: len(part.words) - 1]) == part.words[1:]), None)
     if part is None:
-        if rest and any(len(one.words) > 1 for one in parts):
-            raise UsageError(f'usage: harness {name} {parts_of(name)}: unknown part "{rest[0]}"')
-        raise UsageError(f"usage: harness {name} {parts_of(name)}")
+        problem = f'unknown part "{rest[0]}" of {name}' if rest else f"{name} needs one of: {parts_of(name)}"
+        raise wrong_usage(problem, f"harness {name} {parts_of(name)}")
     allowed = (*EVERYWHERE, *part.flags)
     for flag in line.values:
         if flag not in allowed:
@@ -96,13 +95,18 @@ def run(line) -> int:
 
 
 def check_arguments(part, arguments):
-    usage = f"usage: {part.usage()}"
     if len(arguments) < len(part.arguments) - part.optional:
-        raise UsageError(usage)
+        raise wrong_usage(f"missing argument {part.arguments[len(arguments)]}", part.usage())
     if len(arguments) > len(part.arguments):
-        raise UsageError(f'{usage}: surplus argument "{arguments[len(part.arguments)]}"')
+        raise wrong_usage(f'surplus argument "{arguments[len(part.arguments)]}"', part.usage())
     if "" in arguments and part.words[:2] != ("memory", "add"):
-        raise UsageError(f'{usage}: empty argument ""')
+        raise wrong_usage('empty argument ""', part.usage())
+
+
+def wrong_usage(problem, usage) -> UsageError:
+    error = UsageError(problem)
+    error.usage = f"usage: {usage}"
+    return error
 
 
 def parts_of(name) -> str:
@@ -262,12 +266,15 @@ def memory_show(setting):
 
 
 def memory_add(setting, text):
-    from .memory import remember
+    from .memory import is_inside, remember
+    from .paths import Roots
 
     scope = scope_of(setting, "project")
     if not text.strip():
         raise UsageError("empty text")
     workspace = setting.workspace
+    if scope == "project" and not is_inside(Roots(workspace)):
+        raise UsageError("outside the workspace: .harness/memory.md")
     try:
         remember(scope, text, workspace, setting.home)
     except OSError as error:
@@ -327,7 +334,7 @@ def permissions_check(setting, tool, argument=None):
     if tool not in TOOL_NAMES:
         raise UsageError(f"unknown tool {tool}; tools: {', '.join(TOOL_NAMES)}")
     if argument is not None and tool in ("todo", "ask", "remember"):
-        raise UsageError(f'usage: harness permissions check TOOL [ARG]: surplus argument "{argument}"')
+        raise wrong_usage(f'surplus argument "{argument}"', "harness permissions check TOOL [ARG]")
     if tool == "job" and argument not in (None, "output", "kill"):
         raise UsageError(f'invalid value "{argument}" for ARG: an action is output or kill')
     subject = "." if argument is None and tool in PATH_TOOLS else argument
@@ -374,7 +381,7 @@ def doctor(setting):
     setting.print("\n".join(lines), objects)
     problems = [name for name, reason in found if reason]
     if problems:
-        raise SettingsError(f"problems found: {', '.join(problems)}")
+        raise SettingsError(f"{len(problems)} problems")
 
 
 def api(setting):

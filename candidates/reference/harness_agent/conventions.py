@@ -93,7 +93,7 @@ class Reader:
         pairs = list(zip(fences[::2], fences[1::2], strict=False))
         for index, line in enumerate(lines):
             stripped = line.strip()
-            is_import = len(stripped) > 1 and stripped[0] == "@" and not stripped[1].isspace()
+            is_import = len(stripped) > 1 and stripped[0] == "@" and len(stripped.split()) == 1
             if is_import and not any(start < index < end for start, end in pairs):
                 imported = self._import(stripped[1:], real, chain)
                 lines[index] = line if imported is None else imported

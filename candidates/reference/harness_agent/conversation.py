@@ -106,7 +106,7 @@ class Conversation:
         mode = self.settings["permission_mode"]
         if self.chosen_mode and "permission-mode" not in self.run_flags:
             mode = self.chosen_mode
-        approved = self.policy.approved if self.policy else {}
+        approved = self.policy.approved if self.policy else set()
         role = self.roles[flags.get("agent", "build")]
         self.policy = Policy(self.settings.rules, mode, role, self.roots)
         self.policy.approved = approved
@@ -172,7 +172,7 @@ class Conversation:
         from .changes import ChangeLog
 
         if self.session is not None and session.id != self.session.id:
-            self.policy.approved = {}
+            self.policy.approved = set()
         self.session = session
         self.outcome.session_id = session.id
         self.changes = ChangeLog(store.checkpoint_directory(session.id), session)
@@ -212,7 +212,7 @@ class Conversation:
         return {**inherited, **self.settings["env"]}
 
     def find_roles(self) -> dict:
-        return extensions.find_roles(self.workspace, self.home, self.front.warn)
+        return extensions.find_roles(self.workspace, self.home, self.front.warn_once)
 
     def find_skills(self, warn=None) -> dict:
         return extensions.find_skills(self.workspace, self.home, warn or (lambda text: None))
@@ -288,7 +288,7 @@ class Conversation:
             self.policy.roles[0] = self.roles[role_name]
         ignores = ToolContext(self, self.session).ignores
         use_conventions = "no-conventions" not in self.in_force
-        skills = self.find_skills(self.front.warn)
+        skills = self.find_skills(self.front.warn_once)
         self.turn = TurnContext(
             self.roots, self.home, self.settings, use_conventions, skills, ignores, self.front.warn
         )
@@ -309,7 +309,7 @@ class Conversation:
         session_id = self.session.id
         try:
             if session_id not in self._hook_context:
-                source = "resumed" if self.session.resumed else "new"
+                source = "resumed" if self.session.messages else "new"
                 printed = self.hooks.run("session_start", session_id, source=source)
                 self._hook_context[session_id] = [context_block("session_start", part) for part in printed]
             printed = self.hooks.run("user_prompt", session_id, prompt=text)

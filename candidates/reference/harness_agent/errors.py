@@ -12,6 +12,7 @@ class HarnessError(Exception):
 
 class UsageError(HarnessError):
     exit_code = 2
+    usage = ""  # a further line that says how a command is called
 
 
 class SettingsError(HarnessError):

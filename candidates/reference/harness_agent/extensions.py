@@ -8,7 +8,9 @@ from .permissions import MODES
 from .tools import NAMES as TOOL_NAMES
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
-COMMAND_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+
+
+BUILT_IN = ("build", "architect", "explore")
 
 
 class Extension:
@@ -70,17 +72,25 @@ def find_roles(workspace: str, home: str, warn) -> dict:
     """All roles by name; faulty files are left out with a warning."""
     roles = built_in_roles()
     for source, folder in places(workspace, home, "agents"):
-        for name, path in markdown_files(folder, NAME):
-            if name in ("build", "architect", "explore"):
+        for name, path in markdown_files(folder):
+            role = read_role(name, source, path, warn)
+            if role and name in BUILT_IN:
                 warn(f"{path}: a built-in role cannot be replaced")
-                continue
-            found = read_extension(path, warn)
-            if found:
-                try:
-                    roles[name] = make_role(name, source, path, *found)
-                except ValueError as error:
-                    warn(f"{path}: {error}")
+            elif role:
+                roles[name] = role
+            elif source == "project":
+                roles.pop(name, None)  # nothing takes the place of a faulty role, as it may have had fewer limits
     return dict(sorted(roles.items()))
+
+
+def read_role(name, source, path, warn):
+    """The role of a file, or None after a warning."""
+    found = read_extension(path, warn)
+    try:
+        return make_role(name, source, path, *found) if found else None
+    except ValueError as error:
+        warn(f"{path}: {error}")
+    return None
 
 
 def make_role(name, source, path, fields, body) -> Role:
@@ -122,7 +132,7 @@ def find_commands(workspace: str, home: str, built_in, warn) -> dict:
     """Own commands by name, those left out that are named like a built-in one."""
     commands = {}
     for source, folder in places(workspace, home, "commands"):
-        for name, path in markdown_files(folder, COMMAND_NAME):
+        for name, path in markdown_files(folder):
             if name in built_in:
                 warn(f"{path}: a built-in command cannot be replaced")
                 continue
@@ -133,11 +143,11 @@ def find_commands(workspace: str, home: str, built_in, warn) -> dict:
     return dict(sorted(commands.items()))
 
 
-def markdown_files(folder, form):
+def markdown_files(folder):
     """Name and path of the files NAME.md of a directory whose NAME has the right form."""
     for entry in sorted(directory_names(folder)):
         path = os.path.join(folder, entry)
-        if entry.endswith(".md") and form.fullmatch(entry[:-3]) and not os.path.isdir(path):
+        if entry.endswith(".md") and NAME.fullmatch(entry[:-3]) and not os.path.isdir(path):
             yield entry[:-3], path
 
 

@@ -12,6 +12,7 @@ class Front:
         self.is_quiet = quiet
         self.is_verbose = verbose
         self.warned = set()  # warnings of this run, each said once
+        self.faults = set()  # warnings of this process, each said once
 
     def event(self, event: dict):
         """One event of the run, as `stream-json` prints it."""
@@ -27,6 +28,12 @@ class Front:
         if not self.is_quiet and text not in self.warned:
             self.warned.add(text)
             self.note(f"warning: {one_line(text)}")
+
+    def warn_once(self, text: str):
+        """Warn of a faulty file, once in a process."""
+        if text not in self.faults:
+            self.faults.add(text)
+            self.warn(text)
 
     def error(self, text: str):
         self.note(f"error: {one_line(text)}")

@@ -18,30 +18,35 @@ class Blocked(Exception):
 
 
 def check_hooks(value):
-    """Return the setting `hooks`; raise ValueError when it is not valid."""
+    """Return the setting `hooks` without unknown keys; raise ValueError when it is not valid."""
     if not isinstance(value, dict):
         raise ValueError("hooks must be an object")
-    for event, hooks in value.items():
-        if event not in EVENTS:
-            raise ValueError(f"hooks: unknown event {event}")
+    known = {}
+    for event in EVENTS:
+        hooks = value.get(event, [])
         if not isinstance(hooks, list) or not all(isinstance(hook, dict) for hook in hooks):
             raise ValueError(f"hooks.{event} must be a list of objects")
         for hook in hooks:
             _check_hook(event, hook)
-    return value
+        known[event] = [{key: hook[key] for key in KEYS if key in hook} for hook in hooks]
+    return {event: hooks for event, hooks in known.items() if event in value}
+
+
+def unknown_keys(value) -> list[str]:
+    """The names of unknown events and of unknown keys of hooks."""
+    found = [f"hooks.{event}" for event in value if event not in EVENTS]
+    for event in EVENTS:
+        keys = {key: None for hook in value.get(event, []) for key in hook if key not in KEYS}
+        found += [f"hooks.{event}.{key}" for key in keys]
+    return found
 
 
 def _check_hook(event, hook):
-    for key in hook:
-        if key not in KEYS:
-            raise ValueError(f"hooks.{event}: unknown key {key}")
     if not isinstance(hook.get("command"), str) or not hook["command"].strip():
         raise ValueError(f"hooks.{event}: command must be a non-empty string")
     if not isinstance(hook.get("match", ""), str):
         raise ValueError(f"hooks.{event}: match must be a string")
     timeout_s = hook.get("timeout_s", DEFAULT_TIMEOUT_S)
-    if isinstance(timeout_s, float) and timeout_s.is_integer():
-        timeout_s = hook["timeout_s"] = int(timeout_s)
     if isinstance(timeout_s, bool) or not isinstance(timeout_s, int) or not 1 <= timeout_s <= 600:
         raise ValueError(f"hooks.{event}: timeout_s must be an integer from 1 to 600")
 

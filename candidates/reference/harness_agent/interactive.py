@@ -19,11 +19,12 @@ def interact(values) -> int:
     front = InteractiveFront("quiet" in values, "verbose" in values)
     conversation = Conversation(Options(flags=values), front)
     conversation.prepare()
-    conversation.find_commands(front.warn)
+    conversation.find_commands(front.warn_once)
     conversation.choose_session()
     front.warned.clear()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     front.open(conversation)
+    if front.is_terminal:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return read_prompts(conversation, front)
     except KeyboardInterrupt:

@@ -41,8 +41,6 @@ class Agent:
             reply = self._next_reply(offered)
             self.n_rounds += 1
             self._name_calls(reply)
-            if self.is_sub_agent and reply.tool_calls and self.n_rounds >= self.most_rounds:
-                raise TurnLimit()
             self.session.append(reply)
             self._report_reply(reply)
             for call in reply.tool_calls:
@@ -52,7 +50,7 @@ class Agent:
                 if reason is None:
                     return reply.content
                 n_stop_blocks += 1
-                self.session.append(Message("user", context_block("stop", reason)))
+                self.session.append(Message("user", context_block("stop", reason), origin="hook"))
             if self.n_rounds >= self.most_rounds:
                 raise TurnLimit(f"turn limit of {self.most_rounds} reached")
 

@@ -17,7 +17,7 @@ def memory_path(scope: str, workspace: str, home: str) -> str:
 def read_memory(scope: str, roots: Roots, home: str, warn) -> bytes:
     """The content of a memory file; empty when there is none or it cannot be used."""
     path = memory_path(scope, roots.workspace, home)
-    if scope == "project" and os.path.lexists(path) and not roots.holds(os.path.realpath(path)):
+    if scope == "project" and not is_inside(roots):
         warn(f"{path} is outside the workspace")
         return b""
     try:
@@ -29,6 +29,11 @@ def read_memory(scope: str, roots: Roots, home: str, warn) -> bytes:
         warn(f"{path}: {error.strerror}")
         return b""
     return data if data.strip() else b""
+
+
+def is_inside(roots: Roots) -> bool:
+    """Tell whether the project's file is where it seems to be, and no link out of the roots."""
+    return roots.holds(os.path.realpath(memory_path("project", roots.workspace, "")))
 
 
 def memory_blocks(roots: Roots, home: str, warn) -> str:

@@ -111,14 +111,14 @@ class ChatModel:
         try:
             raw = reply["choices"][0]["message"]
             calls = [read_call(call) for call in raw.get("tool_calls") or []]
-            content = raw.get("content") or ""
+            content = raw.get("content")
             usage = reply.get("usage") or {}
             tokens = [usage.get(key) for key in ("prompt_tokens", "completion_tokens")]
         except (KeyError, IndexError, TypeError, AttributeError):
             raise Retry("HTTP 200: invalid reply: it has no message") from None
-        if not isinstance(content, str):
+        if not isinstance(content, (str, type(None))):
             raise Retry("HTTP 200: invalid reply: its content is no text")
-        message = Reply("assistant", content, calls)
+        message = Reply("assistant", content or "", calls)
         message.tokens = tuple(count if isinstance(count, int) else 0 for count in tokens)
         return message
 

@@ -6,7 +6,7 @@ def near_names(typed: str, names) -> list[str]:
     found = []
     for name in names:
         distance = edit_distance(typed, name)
-        if distance <= 2 or (typed[:1].isalpha() and name.startswith(typed)):
+        if distance <= 2 or (typed and name.startswith(typed)):
             found.append((distance, name.encode(), name))
     return [name for _, _, name in sorted(found)[:3]]
 

@@ -49,9 +49,10 @@ class Roots:
             return os.path.relpath(real, self.workspace)
         return real
 
-    def in_repository_data(self, real: str) -> bool:
-        """Tell whether a path is `.git` or beneath it."""
-        return any(is_within(real, root) and ".git" in os.path.relpath(real, root).split(os.sep) for root in self.all())
+    def named(self, path: str, real: str) -> str:
+        """The absolute path under the name that was given where that lies in a root, else the real one."""
+        given = self.given(path)
+        return given if self.holds(given) and os.path.realpath(given) == real else real
 
     def protected(self, path: str) -> bool:
         """Tell whether file tools must not change `path`, by its given or its real name."""

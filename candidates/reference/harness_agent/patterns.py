@@ -5,32 +5,16 @@ from functools import lru_cache
 
 
 def expand_braces(pattern: str) -> list[str]:
-    """Return the patterns that `{a,b}` stands for; an unclosed brace is an ordinary character."""
+    """The patterns that `{a,b}` stands for; braces do not nest, unclosed ones are literal."""
     start = pattern.find("{")
-    while start >= 0:
-        depth, parts, last = 0, [], start + 1
-        for index in range(start, len(pattern)):
-            char = pattern[index]
-            if char == "{":
-                depth += 1
-            elif char == "," and depth == 1:
-                parts.append(pattern[last:index])
-                last = index + 1
-            elif char == "}":
-                depth -= 1
-                if depth == 0:
-                    parts.append(pattern[last:index])
-                    if len(parts) == 1:
-                        break
-                    tails = expand_braces(pattern[index + 1 :])
-                    return [
-                        pattern[:start] + middle + tail
-                        for part in parts
-                        for middle in expand_braces(part)
-                        for tail in tails
-                    ]
-        start = pattern.find("{", start + 1)
-    return [pattern]
+    end = pattern.find("}", start)
+    if start < 0 or end < 0:
+        return [pattern]
+    tails = expand_braces(pattern[end + 1 :])
+    middles = pattern[start + 1 : end].split(",")
+    if len(middles) == 1:
+        middles = [pattern[start : end + 1]]
+    return [pattern[:start] + middle + tail for middle in middles for tail in tails]
 
 
 def glob_source(pattern: str, gitignore=False) -> str:
@@ -80,9 +64,18 @@ def _bracket_set(pattern, start, gitignore):
 
 
 @lru_cache(maxsize=256)
-def glob_regex(pattern: str):
-    """Compile a path glob; it has to match the whole path."""
-    sources = [glob_source(plain.removeprefix("./")) for plain in expand_braces(pattern)]
+def glob_regex(pattern: str, directories=False):
+    """Compile a path glob; it has to match the whole path.
+
+    With `directories` a pattern that ends in `/**` matches the directory before it too.
+    """
+    sources = []
+    for plain in expand_braces(pattern):
+        plain = plain.removeprefix("./")
+        if directories and plain.endswith("/**"):
+            sources.append(glob_source(plain[:-3]) + "(?:/.+)?")
+        else:
+            sources.append(glob_source(plain))
     return re.compile("(?s:" + "|".join(sources) + r")\Z")
 
 

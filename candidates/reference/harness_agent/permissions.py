@@ -12,6 +12,7 @@ STRICT_TO_LAX = ("plan", "dont-ask", "ask", "accept-edits", "auto")
 EDITING = ("write", "edit", "patch", "remember")
 HIDDEN_IN_PLAN = ("write", "edit", "patch", "bash", "task", "remember")
 PATH_TOOLS = ("read", "write", "edit", "patch", "list", "glob", "grep")
+SEARCH_TOOLS = ("list", "glob", "grep")
 NAME_TOOLS = ("task", "skill")
 LISTS = ("deny", "ask", "allow")
 
@@ -53,14 +54,10 @@ class Rule:
         pattern = self.pattern.removeprefix("./")
         if pattern.endswith("/") or not pattern:
             pattern += "**"
+        regex = glob_regex(pattern, directories=self.tool in SEARCH_TOOLS)
         if pattern.startswith("/"):
-            return bool(glob_regex(pattern).match(absolute))
-        if not is_within(absolute, workspace):
-            return False
-        relative = os.path.relpath(absolute, workspace)
-        if relative == ".":
-            return pattern == "."
-        return bool(glob_regex(pattern).match(relative))
+            return bool(regex.match(absolute))
+        return is_within(absolute, workspace) and bool(regex.match(os.path.relpath(absolute, workspace)))
 
 
 class Decision:
@@ -107,9 +104,9 @@ class Call:
             return (self.tool, *sorted({roots.real(path) for path in self.paths()}))
         if self.tool == "task":
             return self.tool, self.role_of_task
-        if self.tool in ("job", "remember"):
-            return (self.tool,)
-        return self.tool, json.dumps(self.arguments, sort_keys=True)
+        if self.tool == "skill":
+            return self.tool, self.arguments["name"]
+        return (self.tool,)
 
 
 class Policy:
@@ -120,7 +117,7 @@ class Policy:
         self.mode = mode
         self.roots = roots
         self.roles = [role]
-        self.approved = {}  # key of a call -> the rule that `/permissions` shows for it
+        self.approved = set()  # keys of calls that were approved for the session
 
     def for_role(self, role) -> "Policy":
         """The policy of a sub-agent: the caller's mode, rules and approvals, and both roles."""
@@ -180,10 +177,7 @@ class Policy:
         return next((rule for rule in rules if self._path_matches(rule, path)), None)
 
     def approve_for_session(self, call: Call):
-        key = call.key(self.roots)
-        subject = call.role_of_task if call.tool == "task" else call.subject()
-        has_subject = call.tool in PATH_TOOLS + NAME_TOOLS + ("bash",)
-        self.approved[key] = f"{call.tool}({subject})" if has_subject else call.tool
+        self.approved.add(call.key(self.roots))
 
     def _question(self, call, mode, ground):
         if mode == "dont-ask":

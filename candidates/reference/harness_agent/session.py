@@ -9,15 +9,15 @@ from .types import Message
 
 INTERRUPTED = "error: interrupted"
 TITLE_LENGTH = 60
+SHELL_START = "<shell>\n"
 
 
 class Turn:
     """A user message and all up to the next one; `key` names it in the change log."""
 
-    def __init__(self, key, start, todos_before):
+    def __init__(self, key, start):
         self.key = key
         self.start = start
-        self.todos_before = todos_before
 
 
 class Session:
@@ -40,7 +40,6 @@ class Session:
         self.seen = {}  # real path -> digest of the content that the model knows
         self.saving = saving
         self.has_file = False
-        self.resumed = False
         self.warnings = []
         self._n_users_stored = 0
         self._n_users_unsaved = 0
@@ -60,7 +59,10 @@ class Session:
 
     def append(self, message: Message):
         self._take_message(message)
-        self._write({"type": "message", "message": message.wire()}, makes_file=True)
+        record = {"type": "message", "message": message.wire()}
+        if message.origin:
+            record["origin"] = message.origin
+        self._write(record, makes_file=True)
 
     def saw(self, real: str, digest):
         """Remember which content of a file the model knows; None forgets it."""
@@ -158,17 +160,17 @@ class Session:
     # What a record does, the same for one that is made and one that is read.
 
     def _take_message(self, message, stored=None):
-        if message.role == "user":
+        if message.role == "user" and not message.origin:
             if self.saving if stored is None else stored:
                 self._n_users_stored += 1
                 key = f"s{self._n_users_stored}"
             else:
                 self._n_users_unsaved += 1
                 key = f"u{self._n_users_unsaved}"
-            if self.first_prompt is None:
+            if self.first_prompt is None and not message.content.startswith(SHELL_START):
                 first_line = message.content.strip().split("\n")[0].strip()
                 self.first_prompt = first_line[:TITLE_LENGTH] or None
-            self.turns.append(Turn(key, len(self.messages), self.todos))
+            self.turns.append(Turn(key, len(self.messages)))
         self.messages.append(message)
 
     def _take_tool_message(self, message):
@@ -191,13 +193,10 @@ class Session:
     def _take_compact(self, summary, kept):
         newest = self.turns[-1] if self.turns and kept else None
         kept_message = self.messages[newest.start] if newest else None
-        if kept and not newest:
-            kept_message = next((m for m in reversed(self.messages) if m.role == "user"), None)
         self.messages = [Message("user", f"<summary>{summary}</summary>")]
         self.turns = []
-        if kept_message:
-            if newest:
-                self.turns = [Turn(newest.key, 1, newest.todos_before)]
+        if newest:
+            self.turns = [Turn(newest.key, 1)]
             self.messages.append(kept_message)
 
     def _take_rewind(self, n_turns):
@@ -206,7 +205,6 @@ class Session:
             first = self.turns[-n_turns]
             del self.messages[first.start :]
             del self.turns[-n_turns:]
-            self.todos = first.todos_before
 
     def _after_results(self, index):
         while index < len(self.messages) and self.messages[index].role == "tool":
@@ -224,6 +222,7 @@ class Session:
         kind = record.get("type")
         if kind == "message" and isinstance(record.get("message"), dict):
             message = Message.from_wire(record["message"])
+            message.origin = "hook" if record.get("origin") == "hook" else ""
             if message.role == "tool":
                 self._take_tool_message(message)
             else:
@@ -279,7 +278,7 @@ def read_session(path: str) -> Session:
     session.header_title = header["title"] if isinstance(header.get("title"), str) else None
     session.parent = header["parent"] if isinstance(header.get("parent"), str) else None
     session.model_in_effect = header.get("model") or ""
-    session.has_file = session.resumed = True
+    session.has_file = True
     session._ends_with_newline = ends_with_newline
     for number, line in enumerate(lines[1:], 2):
         record = parse_record(line)

@@ -139,6 +139,10 @@ def _checked(path, content):
             known[key] = check_value(key, value)
         except ValueError as error:
             raise SettingsError(f"{path}: {error}") from None
+        if key == "hooks":
+            from .hooks import unknown_keys
+
+            warnings += [f"{path}: unknown key {name}" for name in unknown_keys(value)]
         if key == "permissions":
             for inner in list(known[key]):
                 if inner not in LISTS:
@@ -180,8 +184,6 @@ def check_value(key: str, value):
 
 
 def _integer(key, value):
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
     lowest, highest = {"max_retries": (0, None), "context_window": (100, None), "bash_timeout_s": (1, 600)}.get(key, (1, None))
     is_integer = isinstance(value, int) and not isinstance(value, bool)
     fits = is_integer and value >= lowest and (highest is None or value <= highest)

@@ -6,15 +6,13 @@ permissions for what counts as a separator.
 
 import re
 
-WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""", re.DOTALL)
-ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 WORDS_BEFORE = {"if", "then", "elif", "else", "while", "until", "do", "{", "!"}
 HARMLESS_REDIRECTION = re.compile(r"\d*>&\d+|&?\d*>>?\s*/dev/null(?=\s|$)")
-QUOTED = re.compile(r"""\\.|'[^']*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 
 
 def split(command: str, quotes=True):
-    """Return the parts of a command and whether all its quotes and brackets close."""
+    """Return the parts of a command and whether its quotes and substitutions close."""
     splitter = Splitter(command, quotes)
     splitter.run(None)
     parts = [part.replace("\\\n", "").strip() for part in splitter.parts]
@@ -24,14 +22,19 @@ def split(command: str, quotes=True):
 def without_words_before(part: str) -> str:
     """Take assignments and words such as `if` and `do` off the beginning of a part."""
     rest = part
-    while (word := WORD.match(rest)) and (word[0] in WORDS_BEFORE or ASSIGNMENT.match(word[0])):
-        rest = rest[word.end() :].lstrip()
+    while rest:
+        word = rest[: Splitter(rest).word_end()]
+        if word not in WORDS_BEFORE and not ASSIGNMENT.match(word):
+            break
+        rest = rest[len(word) :].lstrip()
     return rest
 
 
 def writes_file(part: str) -> bool:
     """Tell whether a part has a `>` outside quotes that can change a file."""
-    return ">" in HARMLESS_REDIRECTION.sub("", QUOTED.sub("Q", part))
+    splitter = Splitter(part)
+    splitter.run(None)
+    return ">" in HARMLESS_REDIRECTION.sub("", "".join(splitter.plain))
 
 
 class Splitter:
@@ -42,6 +45,7 @@ class Splitter:
         self.quotes = quotes
         self.at = 0
         self.parts = []
+        self.plain = []  # what stands outside quotes, also in substitutions; a quoted text is one Q
         self.closed = True
 
     def run(self, closer):
@@ -63,10 +67,23 @@ class Splitter:
                 self.at += 1
                 start = self.at
             else:
+                self.plain.append(char)
                 self.at += 1
         self.parts.append(self.text[start : self.at])
-        if depth or (closer and self.at >= len(self.text)):
+        if closer and self.at >= len(self.text):
             self.closed = False
+
+    def word_end(self) -> int:
+        """Where the word at the beginning ends: at white space outside quotes and substitutions."""
+        while self.at < len(self.text) and not self.text[self.at].isspace():
+            char = self.text[self.at]
+            if char == "\\":
+                self.at += 2
+            elif char in "'\"":
+                self._quoted(char)
+            elif not self._substitution():
+                self.at += 1
+        return min(self.at, len(self.text))
 
     def _redirects(self):
         """Tell whether the `&` here belongs to a redirection such as `2>&1`."""
@@ -74,6 +91,7 @@ class Splitter:
         return self.text[self.at] == "&" and (">" in around or "<" in around)
 
     def _quoted(self, quote):
+        self.plain.append("Q")
         self.at += 1
         while self.at < len(self.text):
             char = self.text[self.at]
@@ -82,15 +100,16 @@ class Splitter:
                 return
             if quote == '"' and char == "\\":
                 self.at += 2
-            elif quote == "'" or not self._substitution():
+            elif quote == "'" or not self._substitution(("$(",)):
                 self.at += 1
         self.closed = False
 
-    def _substitution(self) -> bool:
+    def _substitution(self, openers=("$(", "<(", ">(")) -> bool:
         """Read the `$(...)`, `<(...)`, `>(...)` or backticks that begin here, if any."""
         if self.text[self.at] == "`":
             self._backticks()
-        elif self.text[self.at : self.at + 2] in ("$(", "<(", ">("):
+        elif self.text[self.at : self.at + 2] in openers:
+            self.plain.append(self.text[self.at])
             self.at += 2
             self.run(")")
             self.at += 1
@@ -103,5 +122,6 @@ class Splitter:
         inner = Splitter(re.sub(r"\\([`\\$])", r"\1", self.text[self.at + 1 : end]), self.quotes)
         inner.run(None)
         self.parts += inner.parts
+        self.plain += inner.plain
         self.closed = self.closed and inner.closed and end < len(self.text)
         self.at = end + 1

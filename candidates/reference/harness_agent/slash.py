@@ -42,7 +42,7 @@ def run(conversation, line: str) -> str:
         if command.arguments:
             return command.action(conversation, arguments)
         return command.action(conversation)
-    own = conversation.find_commands(conversation.front.warn)
+    own = conversation.find_commands(conversation.front.warn_once)
     if name in own:
         text = fill_in(own[name].body, arguments)
         if not text:
@@ -182,8 +182,6 @@ def permissions(conversation):
         rules = conversation.policy.rules[kind]
         for source in RULE_SOURCES:
             lines += [f"{kind} {rule.text} ({source})" for rule in rules if rule.source == source]
-        if kind == "allow":
-            lines += [f"allow {text} (session)" for text in conversation.policy.approved.values()]
     return "\n".join(lines)
 
 
@@ -227,13 +225,13 @@ def agents(conversation):
 
 
 def skills(conversation):
-    return listings.extension_lines(conversation.find_skills(conversation.front.warn).values(), "no skills")
+    return listings.extension_lines(conversation.find_skills(conversation.front.warn_once).values(), "no skills")
 
 
 def todos(conversation):
     from .tools.notes import todo_lines
 
-    return todo_lines(conversation.session.todos) or "no todos"
+    return todo_lines(conversation.session.todos) or "[no todos]"
 
 
 def diff(conversation):
@@ -267,7 +265,7 @@ def init(conversation):
 
 def help_text(conversation):
     lines = [f"/{one.name} {one.arguments}".rstrip() + f"  {one.description}" for one in COMMANDS.values()]
-    own = conversation.find_commands(conversation.front.warn)
+    own = conversation.find_commands(conversation.front.warn_once)
     lines += [f"/{one.name}  {one.description}".rstrip() for one in own.values()]
     return "\n".join(lines)
 

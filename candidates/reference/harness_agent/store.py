@@ -94,7 +94,6 @@ def newest(workspace: str, other_than: str = "") -> str:
 def fork(source: Session, workspace: str, model: str, saving: bool, session_id: str = "") -> Session:
     """Store a copy of a session under a new id and return it."""
     target = new_session(workspace, model, saving, session_id)
-    target.resumed = True
     target.parent = source.id
     target.header_title = source.title
     target.created = timestamp(time.time())

@@ -16,6 +16,7 @@ class Message:
     content: str = ""
     tool_calls: list[ToolCall] = field(default_factory=list)
     tool_call_id: str = ""
+    origin: str = ""  # `hook` for what a stop hook said; not sent
 
     def wire(self) -> dict:
         """The message as it stands in a request and in a session file."""

@@ -253,6 +253,9 @@ class Replies(Case):
         ran = self.headless("go", "--output-format", "json", script=[say(" \n"), call("list"), say(""), say("x")])
         self.assertEqual((ran.code, ran.json["turns"], len(ran.requests)), (0, 2, 4))
         self.assertEqual(ran.requests[0], ran.requests[1])
+        self.settings(retry_base_s=0)
+        ran2 = self.headless("go", "--no-save", script=[status(500)] * 3 + [say("")] + [status(500)] * 3 + [say("x")])
+        self.assertEqual((ran2.code, len(ran2.requests)), (0, 8))
         self.assertEqual(len(self.stored()), 4)
         ran = self.headless("go", script=[{"content": None}, {}])
         self.assert_error(ran, 4, "empty reply")
@@ -261,11 +264,15 @@ class Replies(Case):
     def test_malformed(self):
         """deliverable.reply.malformed"""
         self.settings(retry_base_s=0)
-        bodies = [b"<html>", {"choices": []}, {"choices": [{"text": "x"}]}]
+        bodies = [b"<html>", {"choices": [{"text": "x"}]}, {"choices": [{"message": {"content": []}}]}]
         ran = self.headless("go", script=[Fault(body=body) for body in bodies])
         self.assertEqual((ran.code, ran.out, len(ran.requests)), (0, "DONE\n", 4))
         body = {"id": 1, "choices": [{"message": {"content": "ok", "tool_calls": None, "audio": {}}}], "x": []}
         self.assertEqual(self.headless("go", script=[Fault(body=body)]).out, "ok\n")
+        function = {"name": "todo", "arguments": {"items": []}}
+        ran = self.headless("go", script=[{"tool_calls": [{"id": "a", "function": function}, {"id": "b", "function": {"name": "list"}}]}])
+        self.assertEqual(ran.results(), ["[no todos]", ".harness/"])
+        self.assertEqual([one["function"]["arguments"] for one in ran.messages()[1]["tool_calls"]], ['{"items": []}', ""])
         nameless = {"tool_calls": [{"id": "c", "type": "function", "function": {"arguments": "{}"}}]}
         ran = self.headless("go", script=[nameless])
         self.assertTrue(ran.results()[0].startswith('error: unknown tool ""; known tools: read, '))

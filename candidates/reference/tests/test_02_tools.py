@@ -51,6 +51,7 @@ class TheSet(Case):
             self.assertEqual(parameters["required"], required)
             for name, one in parameters["properties"].items():
                 self.assertEqual(one.get("enum"), ENUMS.get((function["name"], name)))
+                self.assertEqual("items" in one, one["type"] == "array")
 
     def test_result(self):
         """tools.set.result"""
@@ -143,6 +144,8 @@ class Arguments(Case):
             ("todo", {"items": [{"text": "a", "status": "done"}, 5]}),
             ("todo", {"items": [{"text": "a", "status": "done"}, {"text": "b", "status": "x"}]}),
             ("ask", {"question": "q", "options": ["a", 1]}),
+            ("edit", {"path": " ", "old": "a", "new": "a"}),
+            ("edit", {"path": ".git/x", "old": "a", "new": "a"}),
         )
         self.assertEqual(
             got,
@@ -154,6 +157,8 @@ class Arguments(Case):
                 'error: parameter "items[1]" is not an object: 5',
                 'error: parameter "items[1].status" must be one of pending, in_progress, done: "x"',
                 'error: parameter "options[1]" is not a string: 1',
+                'error: parameter "path" is empty',
+                "error: old and new are the same",
             ],
         )
 
@@ -176,9 +181,9 @@ class Arguments(Case):
     def test_integer(self):
         """tools.arguments.integer"""
         self.put("a.txt", "x")
-        values = ["true", '"5"', "5.0", "5e0", "[5]"]
+        values = ["true", '"ä"', "5.0", "5e0", "[5, 6]"]
         got = self.do(*(("read", '{"path": "a.txt", "offset": %s}' % value) for value in values))
-        shown = ["true", '"5"', "5.0", "5.0", "[5]"]
+        shown = ["true", '"ä"', "5.0", "5.0", "[5,6]"]
         self.assertEqual(got, [f'error: parameter "offset" is not an integer: {value}' for value in shown])
 
     def test_type(self):
@@ -198,7 +203,7 @@ class Arguments(Case):
                 'error: parameter "path" is not a string: 5',
                 'error: parameter "all" is not a boolean: "true"',
                 'error: parameter "all" is not a boolean: 1',
-                'error: parameter "items" is not an array: {"a": 1}',
+                'error: parameter "items" is not an array: {"a":1}',
                 'error: parameter "path" is not a string: ["' + "x" * 198 + "…",
                 'error: parameter "path" holds a character that cannot be used',
                 'error: parameter "content" holds a character that cannot be used',
@@ -369,11 +374,13 @@ class Paths(Case):
             ("read", {"path": "pipe"}),
             ("write", {"path": "pipe", "content": "x"}),
             ("edit", {"path": "pipe", "old": "a", "new": "b"}),
+            ("patch", {"text": patch_text("*** Update File: pipe", "@@", "-a", "+b")}),
+            ("patch", {"text": patch_text("*** Delete File: pipe")}),
             ("list", {}),
             ("glob", {"pattern": "*"}),
             ("grep", {"pattern": "x"}),
         )
-        self.assertEqual(got, ["error: not a regular file: pipe"] * 3 + ["pipe", "pipe", "[no matches]"])
+        self.assertEqual(got, ["error: not a regular file: pipe"] * 5 + ["pipe", "pipe", "[no matches]"])
 
     def test_names(self):
         """tools.paths.names"""
@@ -402,6 +409,12 @@ class ReadFirst(Case):
         self.assertEqual(got[:2], ["error: read it first: a.txt"] * 2)
         self.assertEqual(got[2:4], ["wrote new (1 bytes)", "updated b.txt"])
         self.assertEqual(got[5], "wrote ./a.txt (1 bytes)")
+        self.put("bin", b"\0")
+        self.put("odd", b"\xff")
+        os.mkdir(os.path.join(self.ws, "d"))
+        got = self.do(*(("edit", {"path": path, "old": "x", "new": "y"}) for path in ("bin", "d", "no", "odd")))
+        wanted = ["binary file: bin", "is a directory: d", "no such file: no", "read it first: odd"]
+        self.assertEqual(got, [f"error: {text}" for text in wanted])
 
     def test_counts(self):
         """tools.read-first.counts"""
@@ -625,8 +638,8 @@ class Write(Case):
     def test_directory(self):
         """tools.write.directory"""
         self.put("d/x", "x")
-        got = self.do(("write", {"path": "d", "content": ""}), ("write", {"path": "new/", "content": ""}))
-        self.assertEqual(got, ["error: is a directory: d", "error: is a directory: new/"])
+        got = self.do(*(("write", {"path": path, "content": ""}) for path in ("d", "new/", "d/x/")))
+        self.assertEqual(got, ["error: is a directory: d", "error: is a directory: new/", "error: not a directory: d/x/"])
         self.assertEqual(self.tree(), {"d": None, "d/x": b"x"})
 
     def test_link(self):
@@ -724,7 +737,7 @@ class Patch(Case):
         self.put("old.txt", "x")
         text = patch_text(
             "*** Update File: src/a.py", "@@ def main():", "  context", "-old line", "+new line",
-            "*** Add File:  docs/new.md ", "+first line", "*** Delete File: old.txt",
+            "", "*** Add File:  docs/new.md ", "+first line", "", "", "*** Delete File: old.txt", "",
         )  # fmt: skip
         got = self.do(("patch", {"text": "\n \n" + text.replace("\n", "\r\n") + "\n\n"}))
         self.assertEqual(got, ["updated src/a.py\nadded docs/new.md\ndeleted old.txt"])
@@ -755,7 +768,7 @@ class Patch(Case):
     def test_anchor(self):
         """tools.patch.anchor"""
         self.put("a", "x\n  f:\nx\ng:\nx\n")
-        got = self.patch("*** Update File: a", "@@ f:", "-x", "+1", "@@ g: ", "+new", "@@", "+last")
+        got = self.patch("*** Update File: a", "@@ f:", "-x", "+1", "@@ g: ", "+new", "@@  ", "+last")
         self.assertEqual((got, self.text("a")), ("updated a", "x\n  f:\n1\ng:\nnew\nx\nlast\n"))
         got = self.patch("*** Update File: a", "@@", "-x", "+y", "@@ none", "+z")
         self.assertEqual(got, "error: hunk 2 not found in a")
@@ -780,8 +793,10 @@ class Patch(Case):
         self.patch("*** Update File: mixed", "@@", "-b", "+n")
         self.patch("*** Update File: open", "@@", "-b", "+n", "+m")
         self.patch("*** Update File: gone", "@@", "-a")
-        got = [self.get(name) for name in ("crlf", "mixed", "open", "gone")]
-        self.assertEqual(got, [b"a\r\nn\r\nb\r\n", b"a\r\nn\n", b"a\nn\nm", b""])
+        self.put("empty")
+        self.patch("*** Update File: empty", "@@", "+1", "+2")
+        got = [self.get(name) for name in ("crlf", "mixed", "open", "gone", "empty")]
+        self.assertEqual(got, [b"a\r\nn\r\nb\r\n", b"a\r\nn\n", b"a\nn\nm", b"", b"1\n2\n"])
         self.assertEqual(self.patch("*** Update File: mixed", "@@", "-a", "+b"), "error: hunk 1 not found in mixed")
 
     def test_whole(self):
@@ -792,8 +807,10 @@ class Patch(Case):
         update = ("*** Update File: a", "@@", "-x", "+y")
         self.assertEqual(self.patch(*add, *update, "*** Delete File: no"), "error: no such file: no")
         self.assertEqual(self.patch(*update, "*** Delete File: ./a"), "error: ./a occurs twice in the patch")
-        self.assertEqual(self.patch("*** Delete File: no", "*** Move to: x"), "error: no such file: no")
         self.assertEqual(self.patch(*update, *add, "*** Add File: ../n"), "error: outside the workspace: ../n")
+        self.assertEqual(self.patch("*** Delete File: no", "*** Move to: x", "*** Add File: .git/n"), "error: protected: .git/n")
+        self.assertRegex(self.patch("*** Delete File: no", "*** Move to: x"), "^error: malformed patch, line 3: ")
+        self.assertEqual(self.patch("*** Delete File: no", *update, *update), "error: a occurs twice in the patch")
         self.assertEqual(self.tree(), before)
         long_name = "n" * 300
         got = self.patch(*update, f"*** Add File: {long_name}", "+x")
@@ -846,6 +863,9 @@ class ListGlobGrep(Case):
         self.put("1/2/3/4/5/6", "")
         os.symlink("1", os.path.join(self.ws, "l"))
         got = self.do(*(("list", {"depth": depth}) for depth in (1, 2, 5, 0)))
+        if os.getuid() != 0:
+            os.mkdir(os.path.join(self.ws, "l2"), 0)
+            self.assertEqual(self.do_one("list", depth=2), "1/\n1/2/\nl\nl2/")
         self.assertEqual(got[:2], ["1/\nl", "1/\n1/2/\nl"])
         self.assertEqual(got[2].split("\n")[-2:], ["1/2/3/4/5/", "l"])
         self.assertEqual(got[3], 'error: parameter "depth" must be from 1 to 5: 0')
@@ -869,7 +889,7 @@ class ListGlobGrep(Case):
         )  # fmt: skip
         self.assertEqual(got[0], "[empty directory]")
         self.assertEqual(got[1:5], ["error: no such directory: no", "error: not a directory: f"] * 2)
-        self.assertEqual(got[5:], ["error: no such directory: no", "[no matches]"])
+        self.assertEqual(got[5:], ["error: no such file: no", "[no matches]"])
 
     def test_glob_pattern(self):
         """tools.glob.pattern"""
@@ -878,7 +898,7 @@ class ListGlobGrep(Case):
         wanted = {
             "*.py": "x.py", "**/x.py": "src/x.py\nx.py", "src/**": "src/a/b.txt\nsrc/x.py", "?.c": "A.c", "a.c": "[no files]",
             "[ab].h": "b.h", "[a-c].h": "b.h", "[!a].h": "b.h", "[!b].h": "[no files]", "*.{c,h}": "A.c\nb.h", "[z": "[z",
-            "{q": "{q", "src/**/b.txt": "src/a/b.txt", "*/x.py": "src/x.py",
+            "{q": "{q", "./*.py": "x.py", "sr**/x.py": "src/x.py", "{*.{py,c}": "[no files]", "src/**/b.txt": "src/a/b.txt", "*/x.py": "src/x.py",
         }  # fmt: skip
         got = self.do(*(("glob", {"pattern": pattern}) for pattern in wanted))
         self.assertEqual(dict(zip(wanted, got)), wanted)
@@ -891,9 +911,12 @@ class ListGlobGrep(Case):
         self.put(".gitignore", "b")
         os.symlink("f", os.path.join(self.ws, "a", "link"))
         os.symlink("a", os.path.join(self.ws, "dir"))
-        got = self.do(("glob", {"pattern": "**"}), ("glob", {"pattern": "*", "path": "a"}), ("glob", {"pattern": "a"}))
-        self.assertEqual(got[0].split("\n"), [".gitignore", ".harnessignore", "a/.h", "a/f", "a/link", "b"])
-        self.assertEqual(got[1:], ["a/.h\na/f\na/link", "[no files]"])
+        os.symlink("none", os.path.join(self.ws, "dangling"))
+        got = self.do(("glob", {"pattern": "**"}), ("glob", {"pattern": "*", "path": "a"}), ("glob", {"pattern": "a"}),
+                      ("glob", {"pattern": "*", "path": "dir"}), ("glob", {"pattern": "*", "path": "a/.git"}))  # fmt: skip
+        self.assertEqual(got[0].split("\n"), [".gitignore", ".harnessignore", "a/.h", "a/f", "a/link", "b", "dangling"])
+        self.assertEqual(got[1:3], ["a/.h\na/f\na/link", "[no files]"])
+        self.assertEqual(got[3:], ["dir/.h\ndir/f\ndir/link", "a/.git/x"])
 
     def test_glob_limit(self):
         """tools.glob.limit"""
@@ -906,6 +929,8 @@ class ListGlobGrep(Case):
 
     def test_glob_outside(self):
         """tools.glob.outside"""
+        self.put(".harnessignore", "ign")
+        self.assertEqual(self.do_one("glob", pattern="../*", path="ign"), "error: outside the workspace: ../*")
         patterns = ["/etc/*", "../*", "a/../b"]
         got = self.do(*(("glob", {"pattern": pattern}) for pattern in patterns), ("glob", {"pattern": "*", "path": ".."}))
         self.assertEqual(got, [f"error: outside the workspace: {one}" for one in [*patterns, ".."]])
@@ -944,7 +969,10 @@ class ListGlobGrep(Case):
 
     def test_grep_invalid(self):
         """tools.grep.invalid"""
-        self.assertRegex(self.do_one("grep", pattern="a(b"), r'^error: invalid pattern "a\(b": .')
+        got = self.do(("grep", {"pattern": "a(b"}), ("grep", {"pattern": "a(b", "path": "none"}), ("grep", {"pattern": "a(b", "path": ".."}))
+        for result in got[:2]:
+            self.assertRegex(result, r'^error: invalid pattern "a\(b": .')
+        self.assertEqual(got[2], "error: outside the workspace: ..")
 
     def test_grep_skipped(self):
         """tools.grep.skipped"""
@@ -956,8 +984,10 @@ class ListGlobGrep(Case):
         self.put("secret", "x", self.top)
         os.symlink("d", os.path.join(self.ws, "link"))
         os.symlink("../secret", os.path.join(self.ws, "out"))
-        got = self.do(("grep", {"pattern": "x"}), ("grep", {"pattern": "x", "path": "bin"}))
-        self.assertEqual(got, ["d/.h:1:x\ufffd", "error: binary file: bin"])
+        os.symlink("d/.h", os.path.join(self.ws, "in"))
+        got = self.do(*(("grep", {"pattern": "x", **more}) for more in ({}, {"path": "bin"}, {"path": "none"}, {"path": ".git"}, {"path": "link"})))
+        self.assertEqual(got[:3], ["d/.h:1:x\ufffd\nin:1:x\ufffd", "error: binary file: bin", "error: no such file: none"])
+        self.assertEqual(got[3:], [".git/f:1:x", "link/.h:1:x\ufffd"])
 
 
 class Bash(Case):
@@ -1160,13 +1190,16 @@ class Task(Case):
         self.assertEqual(ran.requests[1]["messages"][0], ran.requests[0]["messages"][0])
         self.assertIn("house rules", ran.system(1))
         self.assertIn("- known", ran.system(1))
+        self.settings(hooks={"session_start": [{"command": "echo HOOK"}]})
+        other = self.task(say("sub"), args=("--append-system-prompt", "APPENDED", "--no-save"))
+        self.assertEqual(other.system(1), ran.system(1))
         self.assertEqual(self.answer("/undo", "-c"), "undone 1 files\nremoved a")
 
     def test_result(self):
         """tools.task.result"""
         self.put("inner.txt", "inner content")
-        ran = self.task(call("read", path="inner.txt"), say("final"))
-        self.assertEqual(ran.results(), ["final"])
+        ran = self.task(call("read", path="inner.txt"), say(" \nfinal\nword\n"))
+        self.assertEqual(ran.results(), ["final\nword"])
         self.assertNotIn("inner content", json.dumps(ran.requests[-1]))
         with open(self.session_path()) as file:
             self.assertNotIn("inner content", file.read())
@@ -1188,14 +1221,16 @@ class Task(Case):
             ],
         )
         self.assertEqual((ran.json["denials"], len(ran.json["tool_calls"])), (2, 1))
+        self.put(".harness/agents/own.md", "---\ntools: task, read\n---\n")
+        ran = self.task(calls(("write", {"path": "a", "content": "x"})), say("sub"), agent="build", args=("--agent", "own"))
+        self.assertEqual((ran.tools(1), ran.results(2)), (["read"], ["error: denied: role own"]))
 
     def test_limit(self):
         """tools.task.limit"""
         ran = self.task(*(call("bash", command=f"touch {n}") for n in range(1, 21)), args=("--max-turns", "2"))
         self.assertEqual(ran.results(), ["error: sub-agent reached its turn limit of 20"])
         self.assertEqual((ran.code, len(ran.requests)), (0, 22))
-        self.assertTrue(self.exists("19"))
-        self.assertFalse(self.exists("20"))
+        self.assertTrue(self.exists("20"))
 
     def test_failure(self):
         """tools.task.failure"""
@@ -1252,6 +1287,12 @@ class AskRememberSkill(Case):
         self.assertEqual(got, ["remembered (project)", "remembered (user)"])
         self.assertEqual(self.text(".harness/memory.md"), "old\n- new\n")
         self.assertEqual(self.text("memory.md", self.home), "- mine\n")
+        self.put(".harnessignore", ".harness")
+        self.assertEqual(self.do_one("remember", text="more"), "remembered (project)")
+        os.unlink(os.path.join(self.ws, ".harness/memory.md"))
+        os.symlink("../../outside.md", os.path.join(self.ws, ".harness/memory.md"))
+        self.assertEqual(self.do_one("remember", text="x"), "error: outside the workspace: .harness/memory.md")
+        self.assertFalse(self.exists("outside.md", self.top))
 
     def test_remember_line(self):
         """tools.remember.line"""

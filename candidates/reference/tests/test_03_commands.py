@@ -39,6 +39,8 @@ class Dispatch(CommandCase):
 
     def test_arguments(self):
         """commands.dispatch.arguments"""
+        ran = self.usage(("tools", "extra"), 'error: surplus argument "extra"\nusage: harness tools')
+        self.assertEqual(ran.err.count("\n"), 2)
         self.usage(("sessions",), "usage: harness sessions")
         self.usage(("sessions", "show"), "usage: harness sessions")
         self.usage(("sessions", "shw", "x"), "usage: harness sessions", '"shw"')
@@ -248,7 +250,7 @@ class Config(CommandCase):
             self.assertEqual(stored, value)
         before = self.tree()
         for key, text in (("max_turns", "five"), ("max_turns", "0"), ("stream", "yes"), ("permission_mode", "fast"),
-                          ("permissions.deny", '["Bash"]'), ("permissions.deny", "bash"), ("hooks", '{"x": []}'), ("model", "")):  # fmt: skip
+                          ("permissions.deny", '["Bash"]'), ("permissions.deny", "bash"), ("hooks", '{"stop": {}}'), ("model", "")):  # fmt: skip
             self.assertEqual(self.run_harness("config", "set", key, text).code, 2)
             if text:
                 self.usage(("config", "set", key, text), "invalid value")
@@ -373,7 +375,7 @@ class InitAndDoctor(CommandCase):
     def test_exit(self):
         """commands.doctor.exit"""
         ran = self.run_harness("doctor", env=NO_MODEL)
-        self.assert_error(ran, 3)
+        self.assert_error(ran, 3, "error: 2 problems\n")
         self.assertEqual(len(ran.out.split("\n")), 7)
         self.settings(odd=1)
         ran = self.run_harness("doctor")

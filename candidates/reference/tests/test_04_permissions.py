@@ -205,8 +205,8 @@ class PathPatterns(PermissionCase):
         got = self.denied(*(("write", {"path": path, "content": ""}) for path in paths), args=args)
         wanted = {"a.md": rules[0], "./docs//x/../b": rules[1], "src/a.py": rules[2], "A.md": rules[0], "lib/x": rules[3]}
         self.assertEqual(got, [denial(f"rule {wanted[path]}") if path in wanted else None for path in paths])
-        got = self.denied(("write", {"path": "B.MD", "content": ""}), args=("--deny", "write(b.md)"))
-        self.assertEqual(got, [None])
+        pairs = (("write", {"path": "B.MD", "content": ""}), ("write", {"path": f"{self.ws}/b.md", "content": ""}))
+        self.assertEqual(self.denied(*pairs, args=("--deny", "write(b.md)")), [None, denial("rule write(b.md)")])
 
     def test_absolute(self):
         """permissions.path.absolute"""
@@ -240,9 +240,12 @@ class PathPatterns(PermissionCase):
         """permissions.path.directory"""
         self.put("src/a", "x")
         pairs = (("grep", {"pattern": "x"}), ("grep", {"pattern": "x", "path": "src"}), ("list", {}), ("list", {"path": "src"}))
-        args = ("--deny", "grep(.)", "--deny", "list(**)", "--deny", "glob(src)")
+        args = ("--deny", "grep(.)", "--deny", "list(**)", "--deny", "glob(src/**)")
         got = self.denied(*pairs, ("glob", {"pattern": "src/*"}), ("glob", {"pattern": "*", "path": "./src"}), args=args)
-        self.assertEqual(got, [denial("rule grep(.)"), None, None, denial("rule list(**)"), None, denial("rule glob(src)")])
+        every = denial("rule list(**)")
+        self.assertEqual(got, [denial("rule grep(.)"), None, every, every, None, denial("rule glob(src/**)")])
+        got = self.denied(*pairs, ("read", {"path": "src"}), args=("--deny", "list(src/)", "--deny", "grep(src)", "--deny", "read(src/**)"))
+        self.assertEqual(got, [None, denial("rule grep(src)"), None, denial("rule list(src/)"), None])
 
     def test_grep(self):
         """permissions.path.grep"""
@@ -294,7 +297,9 @@ class CommandPatterns(PermissionCase):
         commands = ["echo $(rm x)", "echo `rm x`", 'echo "a $(rm x) b"', "cat <(rm x)", "echo $(echo $(rm x))", 'echo "`rm x`"',
                     "tee >(true; rm x)"]  # fmt: skip
         self.assertEqual(self.commands(*commands, args=("--deny", "bash(rm x)")), ["deny"] * len(commands))
-        self.assertEqual(self.commands("echo '$(rm x)'", "echo '`rm x`'", args=("--deny", "bash(rm x)")), ["ask"] * 2)
+        hidden = ["echo '$(rm x)'", "echo '`rm x`'", 'echo "<(rm x)"', 'echo "\\$(rm x)"', "echo \\`rm x\\`"]
+        self.assertEqual(self.commands(*hidden, args=("--deny", "bash(rm x)")), ["ask"] * len(hidden))
+        self.assertEqual(self.commands("echo $((rm x))", args=("--deny", "bash(rm x)")), ["deny"])
         self.assertEqual(self.commands(commands[0], args=("--deny", "bash(echo $(rm*)")), ["deny"])
         self.assertEqual(self.commands("echo $(ls)", args=("--allow", "bash(echo *)")), ["ask"])
         self.assertEqual(self.commands("echo $(ls)", args=("--allow", "bash(echo *)", "--allow", "bash(ls)")), ["run"])
@@ -313,10 +318,11 @@ class CommandPatterns(PermissionCase):
         self.assertEqual(self.commands("echo a && true", "echo a; ls", "true | true", args=args), ["run", "ask", "run"])
         self.assertEqual(self.commands("echo a; ls", args=("--allow", "bash(echo *; ls)")), ["ask"])
         self.assertEqual(self.commands("echo a; ls", args=("--allow", "bash")), ["run"])
+        self.assertEqual(self.commands(";", args=("--allow", "bash(*)")), ["ask"])
 
     def test_prefix(self):
         """permissions.bash.prefix"""
-        commands = ["A=1 rm x", 'A="b c" B= rm x', "if true; then rm x; fi", "{ rm x; }", "! rm x", "while rm x; do true; done",
+        commands = ["A=1 rm x", 'A="b c" B= rm x', "A=$(echo 1 2) rm x", "A=`echo 1 2` rm x", "if true; then rm x; fi", "{ rm x; }", "! rm x", "while rm x; do true; done",
                     "for i in a; do rm x; done"]  # fmt: skip
         self.assertEqual(self.commands(*commands, args=("--deny", "bash(rm *)")), ["deny"] * len(commands))
         self.assertEqual(self.commands("sudo rm x", "env rm x", args=("--deny", "bash(rm *)")), ["ask"] * 2)
@@ -324,6 +330,7 @@ class CommandPatterns(PermissionCase):
 
     def test_redirect(self):
         """permissions.bash.redirect"""
+        self.assertEqual(self.commands('echo "$(echo x > g)"', args=("--allow", "bash(echo *)")), ["ask"])
         commands = ["echo x > g", "echo x >> g", "echo '>'", "echo x 2>&1", "echo x >&2", "echo x > /dev/null", "echo x < f"]
         got = self.commands(*commands, args=("--allow", "bash(echo *)"))
         self.assertEqual(got, ["ask", "ask", "run", "run", "run", "run", "run"])
@@ -333,7 +340,7 @@ class CommandPatterns(PermissionCase):
 
     def test_unclosed(self):
         """permissions.bash.unclosed"""
-        for command in ('echo "abc', "echo $(ls", "echo 'x", "echo `ls", "(echo x"):
+        for command in ('echo "abc', "echo $(ls", "echo 'x", "echo `ls"):
             self.assertEqual(self.commands(command, args=("--allow", "bash(*)")), ["ask"], command)
         self.assertEqual(self.commands('echo "abc; rm x', "echo '$(rm x)", args=("--deny", "bash(rm x)")), ["deny"] * 2)
         got = self.do(("bash", {"command": 'echo "abc'}), mode="ask", args=("--allow", "bash"))
@@ -371,6 +378,9 @@ class Denied(PermissionCase):
         self.assertEqual(self.do(("todo", {"items": []}), args=("--agent", "explore")), [denial("role explore")])
         ran = self.interactive("go", "n", script=[call("write", path="a", content="")])
         self.assertEqual(ran.results(), ["error: denied: by the user"])
+        self.settings("user", permissions={"deny": ["read(f*)"]})
+        self.settings("local", permissions={"deny": ["read(f)", "read(*)"]})
+        self.assertEqual(self.do(("read", {"path": "f"}), args=("--deny", "read(?)")), [denial("rule read(f*)")])
 
     def test_effect(self):
         """permissions.denied.effect"""
@@ -425,6 +435,9 @@ class Approval(PermissionCase):
         self.assertEqual(ran.results(5), ["error: denied: by the user"])
         ran = self.interactive("go", "n", args=("-c",), script=list(again))
         self.assertEqual(ran.results()[-1], "error: denied: by the user")
+        pairs = (("remember", {"text": "1"}), ("remember", {"text": "2"}), ("task", {"prompt": "1"}), ("task", {"prompt": "2"}))
+        ran = self.interactive("go", "a", "a", script=[calls(*pairs), say("s1"), say("s2")])
+        self.assertEqual(ran.results(), ["remembered (project)"] * 2 + ["s1", "s2"])
         ran = self.interactive("go", "a", "/mode dont-ask", "go", "/mode plan", "go", script=again * 3)
         self.assertEqual([ran.results(index)[-1] for index in (1, 3, 5)],
                          ["1\n[exit 0]", denial("mode dont-ask"), denial("mode plan")])  # fmt: skip

@@ -127,6 +127,8 @@ class Formats(Case):
             self.assertEqual(self.headless(" ", "--output-format", form).out, "")
         ran = self.headless("go", "--output-format", "json", "-c")
         self.assertEqual((ran.json["exit_code"], ran.json["session_id"]), (6, None))
+        ran = self.headless("/resume none", "--output-format", "json")
+        self.assertEqual((ran.json["exit_code"], len(ran.json["session_id"])), (6, 12))
         ran = self.headless("go", "--output-format", "json", script=[call("list"), status(400)])
         self.assertEqual((ran.json["session_id"], ran.json["turns"]), (self.session_ids()[0], 1))
         self.assertEqual((len(ran.json["tool_calls"]), ran.json["usage"]["requests"]), (1, 2))
@@ -341,6 +343,7 @@ class ModelAndLimits(Case):
         self.headless("/model m-chosen", "-c")
         self.assertEqual(self.model("-c", *args), "m-chosen")
         self.assertEqual(self.model("-c", *args, "--model", "m-flag"), "m-flag")
+        self.assertEqual(self.interactive("/model m-typed", "go", args=("--model", "m-flag")).requests[0]["model"], "m-typed")
         self.assertEqual(self.headless("/compact", "-c").requests[0]["model"], "m-chosen")
 
     def test_stream(self):
@@ -535,6 +538,10 @@ class SystemMessage(Case):
         self.assertTrue(ran.system(0).startswith("Be brief.\n\n<conventions"))
         self.assertNotIn("Workspace:", ran.system(0))
         self.assertIn("Workspace:", ran.system(1))
+        self.assertTrue(self.headless("/compact", "-c", "--system-prompt", "Be brief.").system().startswith("Be brief."))
+        self.put(".harness/agents/own.md", "own text")
+        system = self.headless("go", "--system-prompt", "Be brief.", "--agent", "own").system()
+        self.assertTrue(system.startswith("Be brief.\n\nown text\n\n<conventions"))
         ran = self.headless("go", "--system-prompt", "Be brief.", "--agent", "architect")
         self.assertNotIn("Propose changes", ran.system())
         self.assert_error(self.headless("go", "--system-prompt", ""), 2, "--system-prompt", "missing value")
@@ -549,6 +556,7 @@ class SystemMessage(Case):
         self.assertTrue(ran.system(0).endswith("</memory>\n\nThe end."))
         self.assertNotIn("The end.", ran.system(1))
         self.assertTrue(self.headless("go", "--system-prompt", "S", *args).system().startswith("S\n\n<memory"))
+        self.assertTrue(self.headless("/compact", "-c", "--append-system-prompt", "The end.").system().endswith("\n\nThe end."))
         self.assertNotIn("The end.", self.headless("go", "-c").system())
 
     def test_switch_off(self):
@@ -661,7 +669,7 @@ class SettingsFiles(Case):
 
     def test_wrong_type(self):
         """flags.settings.wrong-type"""
-        for key, value in (("max_turns", "20"), ("max_turns", True), ("max_turns", 5.5), ("stream", None), ("model", ""),
+        for key, value in (("max_turns", "20"), ("max_turns", True), ("max_turns", 5.0), ("stream", None), ("model", ""),
                            ("permission_mode", "fast"), ("output_format", "xml"), ("retry_base_s", True)):  # fmt: skip
             self.settings(**{key: value})
             self.broken(key)
@@ -669,7 +677,7 @@ class SettingsFiles(Case):
         self.broken("permissions.deny")
         self.settings(max_turns="1")
         self.assert_error(self.headless("go", "--max-turns", "5"), 3, "max_turns")
-        self.settings(max_turns=5.0)
+        self.settings(retry_base_s=1)
         self.assertEqual(self.headless("go").code, 0)
 
     def test_broken(self):

@@ -51,16 +51,6 @@ class Agents(ConventionCase):
         wanted = [("$HARNESS_HOME/AGENTS.md", "user"), ("../../AGENTS.md", "top"), ("AGENTS.md", "low")]
         self.assertEqual(self.blocks(cwd=deep), wanted)
 
-    def test_fresh(self):
-        """conventions.agents.fresh"""
-        self.put("AGENTS.md", "old @x\n@part.md")
-        self.put("part.md", "part1")
-        script = [call("bash", command="echo part2 > part.md; echo new > AGENTS.md; echo @part.md >> AGENTS.md"), say("x")]
-        ran = self.interactive("one", "two", args=("--permission-mode", "auto", "--session-id", "s"), script=script)
-        self.assertTrue("old @x\npart1" in ran.system(1) and "new\npart2" in ran.system(2))
-        self.put("AGENTS.md", "newest")
-        self.assertIn("newest", self.system("-c"))
-
     def test_cap(self):
         """conventions.agents.cap"""
         text = self.conventions("x" * 65_535 + "é" + "tail")
@@ -92,12 +82,14 @@ class Agents(ConventionCase):
 class Imports(ConventionCase):
     def test_line(self):
         """conventions.import.line"""
-        self.put("docs/a b.md", "\nA B\n@sub.md\n")
+        self.put("docs/ab.md", "\nA B\n@sub.md\n")
+        self.put("docs/a b.md", "spaces")
         self.put("docs/sub.md", "sub")
         self.put("c.py", "code()")
         absolute = os.path.join(self.ws, "c.py")
-        text = self.conventions(f"x\n  @docs/a b.md \nsee @c.py\n```\n@c.py\n```\n@{absolute}\nuser@c.py\n@c.py")
-        self.assertEqual(text, "x\nA B\nsub\nsee @c.py\n```\n@c.py\n```\ncode()\nuser@c.py\ncode()")
+        text = self.conventions(f"x\n  @docs/ab.md \nsee @c.py\n```\n@c.py\n```\n@{absolute}\nuser@c.py\n@docs/a b.md\n@c.py")
+        self.assertEqual(text, "x\nA B\nsub\nsee @c.py\n```\n@c.py\n```\ncode()\nuser@c.py\n@docs/a b.md\ncode()")
+        self.assertEqual(self.err, "")
 
     def test_depth(self):
         """conventions.import.depth"""
@@ -234,6 +226,7 @@ class FrontMatter(ConventionCase):
         self.assertIn("skills/bad/SKILL.md", ran.err)
         self.assertEqual(self.headless("go", "--agent", "bad").code, 2)
         self.assertEqual(self.headless("/bad").code, 2)
+        self.assertEqual(self.interactive("one", "two").err.count("agents/bad.md"), 1)
 
 
 class Skills(ConventionCase):
@@ -316,6 +309,10 @@ class OwnRoles(ConventionCase):
             self.assert_error(ran, 2, name)
             self.assertIn(path, ran.err)
             self.assertEqual(ran.requests, [])
+        self.put("agents/tool.md", "of user", self.home)
+        self.put(".harness/agents/explore.md", "---\ntools: reed\n---\n")
+        for name in ("tool", "explore"):
+            self.assertEqual(self.headless("go", "--agent", name).code, 2)
         self.assertIn('error: unknown agent "tool"; known agents: ', self.do_one("task", prompt="p", agent="tool"))
 
 
@@ -336,14 +333,18 @@ class Hooks(ConventionCase):
 
     def test_invalid(self):
         """conventions.hooks.invalid"""
-        good = {"command": "true"}
-        for hooks in ({"before_tools": [good]}, {"stop": good}, {"stop": ["x"]}, {"stop": [{}]}, {"stop": [{"command": ""}]},
-                      {"stop": [{**good, "match": 1}]}, {"stop": [{**good, "timeout_s": 0}]}, {"stop": [{**good, "timeout_s": "5"}]},
-                      {"stop": [{**good, "when": 1}]}, []):  # fmt: skip
+        good = {"command": "touch ran"}
+        for hooks in ({"stop": good}, {"stop": ["x"]}, {"stop": [{}]}, {"stop": [{"command": ""}]}, {"stop": [{**good, "match": 1}]},
+                      {"stop": [{**good, "timeout_s": 0}]}, {"stop": [{**good, "timeout_s": 5.0}]}):  # fmt: skip
             self.settings(hooks=hooks)
             ran = self.headless("go")
-            self.assert_error(ran, 3, ".harness/settings.json", "hooks")
+            self.assert_error(ran, 3, ".harness/settings.json", "hooks.stop")
             self.assertEqual(ran.requests, [])
+        self.settings(hooks={"before_tools": 5, "stop": [{**good, "when": 1}]})
+        ran = self.headless("go")
+        self.assertEqual((ran.code, self.exists("ran")), (0, True))
+        for key in ("hooks.before_tools", "hooks.stop.when"):
+            self.assertRegex(ran.err, f"(?m)^warning: .*settings.json.*{key}$")
 
     def test_match(self):
         """conventions.hooks.match"""
@@ -466,6 +467,7 @@ class Hooks(ConventionCase):
         self.assertEqual((ran.json["text"], ran.json["turns"], self.log()), ("a4", 4, ["x"] * 3))
         self.assertEqual(ran.contents(-1), ["go", "a1", again, "a2", again, "a3", again])
         self.assertEqual(self.stored()[-1], ("assistant", "a4"))
+        self.assertEqual([record.get("origin") for record in self.records(kind="message")], [None, None, "hook", None, "hook", None, "hook", None])
         self.assertEqual(self.headless("go", "--max-turns", "2").code, 5)
 
     def test_permission(self):

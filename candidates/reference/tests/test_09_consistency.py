@@ -63,6 +63,7 @@ class SessionFile(Case):
             "d": ((["first", {"type": "rewind", "turns": 1}, "second"], {}), "first"),
             "e": ((["first", compact, "second"], {}), "first"),
             "f": (([], {}), None),
+            "g": ((["<shell>\n$ ls\n[exit 0]\n</shell>", "first"], {}), "first"),
         }
         for name, ((records, header), wanted) in cases.items():
             self.lay_session(name, *records, **header)
@@ -76,17 +77,19 @@ class SessionFile(Case):
         ran = self.headless("see @a", *AUTO, script=script)
         sent = ran.messages() + [{"role": "assistant", "content": "end"}]
         self.assertEqual([record["message"] for record in self.records(kind="message")], sent)
+        self.assertTrue(all("origin" not in record for record in self.records(kind="message")))
 
     def test_compact(self):
         """consistency.record.compact"""
-        old = ["a", message("assistant", "b"), "c", message("assistant", "d")]
+        hook = {**message("user", '<hook event="stop">\nx\n</hook>'), "origin": "hook"}
+        old = ["a", message("assistant", "b"), "c", message("assistant", "d"), hook]
         for kept, wanted in ((0, ["<summary>S</summary>"]), (1, ["<summary>S</summary>", "c"])):
             self.lay_session("s", *old, {"type": "compact", "trigger": "x", "summary": "S", "kept": kept}, message("assistant", "e"))
             self.assertEqual(self.headless("go", "-r", "s").contents(0), [*wanted, "e", "go"])
         self.lay_session("t", *old)
         before = self.get(self.session_path("t"))
         ran = self.headless("newest", "-r", "t", script=[OVERFLOW, say("SUM"), say("x")])
-        self.assertEqual(self.records("t")[6], {"type": "compact", "trigger": "auto", "summary": "SUM", "kept": 1})
+        self.assertEqual(self.records("t")[7], {"type": "compact", "trigger": "auto", "summary": "SUM", "kept": 1})
         self.assertTrue(self.get(self.session_path("t")).startswith(before))
         self.assertEqual(self.headless("go", "-r", "t").contents(0), [*ran.contents(2), "x", "go"])
 
@@ -96,7 +99,7 @@ class SessionFile(Case):
         turns = [one for n in range(1, 5) for one in (f"u{n}", message("assistant", f"a{n}"))]
         self.lay_session("s", *turns, todo, {"type": "rewind", "turns": 1}, "u5", {"type": "rewind", "turns": 2}, "u6")
         self.assertEqual(self.headless("go", "-r", "s", "--no-save").contents(0), ["u1", "a1", "u2", "a2", "u6", "go"])
-        self.assertEqual(self.answer("/todos", "-c"), "no todos")
+        self.assertEqual(self.answer("/todos", "-c"), "[x] x")
         export = self.run_harness("sessions", "export", "s").out
         self.assertEqual(re.findall(r"^[ua]\d$", export, re.M), ["u1", "a1", "u2", "a2", "u6"])
 

@@ -178,7 +178,8 @@ class Codes(Case):
             self.assertEqual(ends(number, "-p", "go", "--session-id", f"s{number}", *AUTO, script=[busy]), (130, True))
             self.assertEqual([role for role, _ in self.stored(f"s{number}")], ["user", "assistant"])
         self.assertEqual(ends(signal.SIGTERM, "api", *AUTO, stdin='{"op": "run", "prompt": "go"}\n', script=[busy]), (130, True))
-        self.assertEqual(ends(signal.SIGTERM, *AUTO, stdin="go\n", script=[busy]), (130, True))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self.assertEqual(ends(number, *AUTO, stdin="go\n", script=[busy]), (130, True))
         job = call("bash", command="echo $$ > pid; exec sleep 60", background=True)
         self.assertEqual(ends(signal.SIGTERM, *AUTO, stdin="go\n", script=[job, say("x")]), (130, True))
         screen = Screen(self)

@@ -105,6 +105,7 @@ class Checks(ApiCase):
             for value in values:
                 self.invalid(run("x", options={key: value}), f"options.{key}")
         self.invalid(run("x", options={"fork": True}), "options.fork")
+        self.assertEqual(self.results(run("x", options={"fork": False}))[0]["exit_code"], 0)
         nothing = {key: None for key in ("permission_mode", "max_turns", "model", "agent", "allow", "deny", "add_dirs", "resume", "fork", "no_save")}
         self.assertEqual(self.results(run("x", options=nothing))[0]["text"], "DONE")
 
@@ -239,7 +240,8 @@ class Runs(ApiCase):
                            run("f", options={"resume": "s", "fork": True}), run("g"))  # fmt: skip
         self.assertEqual([one["session_id"] for one in got[1:4]], ["s"] * 3)
         self.assertEqual(self.ran.contents(3), ["old", "text", "b", "DONE", "c", "DONE", "d"])
-        self.assertEqual((got[4]["exit_code"], got[4]["session_id"]), (6, None))
+        self.assertEqual((got[4]["exit_code"], got[4]["session_id"]), (6, "s"))
+        self.assertIsNone(self.results(run("x", options={"resume": "none"}))[0]["session_id"])
         copy = got[5]["session_id"]
         self.assertTrue(copy not in (got[0]["session_id"], "s") and got[6]["session_id"] == copy)
         self.assertEqual((len(self.stored("s")), len(self.stored(copy))), (8, 12))

@@ -57,7 +57,9 @@ class Tool:
             check_type(name, schema, arguments[name])
         for name, schema in present:
             check_range(name, schema, arguments[name])
-        return {name: arguments[name] for name, _ in present}
+        checked = {name: arguments[name] for name, _ in present}
+        check_together(self.name, checked)
+        return checked
 
     def run(self, context, arguments: dict) -> str:
         module, _, function = self.code.partition(":")
@@ -122,8 +124,18 @@ def check_range(name, schema, value):
                 check_range(f"{name}[{index}]", schema["items"], item)
 
 
+def check_together(tool, arguments):
+    """Refuse values that are right by themselves and do not go together."""
+    if tool == "edit" and arguments["old"] == arguments["new"]:
+        raise ToolError("old and new are the same")
+    if tool == "bash" and arguments.get("background") and "timeout_s" in arguments:
+        raise ToolError('parameter "timeout_s" cannot be combined with background')
+    if tool == "todo" and sum(item["status"] == "in_progress" for item in arguments["items"]) > 1:
+        raise ToolError("more than one item is in_progress")
+
+
 def as_json(value) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text if len(text) <= 200 else text[:200] + "…"
 
 

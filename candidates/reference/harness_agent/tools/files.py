@@ -66,11 +66,15 @@ def load(path: str, real: str) -> bytes:
         raise ToolError(f"cannot read {path}: {error.strerror}") from None
 
 
-def load_text(path: str, real: str) -> str:
-    """The content of a text file that is to be changed in places, byte order mark included."""
+def load_text_bytes(path: str, real: str) -> bytes:
+    """The content of a file that is to be changed in places."""
     data = load(path, real)
     if is_binary(data):
         raise ToolError(f"binary file: {path}")
+    return data
+
+
+def decode(path: str, data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -192,11 +196,10 @@ def write(context, path, content):
 
 
 def edit(context, path, old, new, all=False):
-    if old == new:
-        raise ToolError("old and new are the same")
     real = locate_for_change(context, path)
-    text = load_text(path, real)
+    data = load_text_bytes(path, real)
     require_read(context, path, real)
+    text = decode(path, data)
     mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
     text, crlf = without_crlf(text.removeprefix(mark))
     if crlf:

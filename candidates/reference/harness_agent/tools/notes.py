@@ -8,8 +8,6 @@ MARKS = {"pending": "[ ]", "in_progress": "[>]", "done": "[x]"}
 
 
 def todo(context, items):
-    if sum(item["status"] == "in_progress" for item in items) > 1:
-        raise ToolError("more than one item is in_progress")
     context.session.set_todos(items)
     return todo_lines(items) or "[no todos]"
 
@@ -26,6 +24,8 @@ def ask(context, question, options=()):
 
 
 def remember(context, text, scope="project"):
+    if scope == "project" and not memory.is_inside(context.roots):
+        raise ToolError("outside the workspace: .harness/memory.md")
     try:
         memory.remember(scope, text, context.roots.workspace, context.home)
     except OSError as error:

@@ -36,12 +36,16 @@ class Change:
 
 
 def patch(context, text):
-    planned = []
-    for section in sections(text):
-        change = plan(context, section)
-        if any(change.real == other.real for other in planned):
+    for path in touched_paths(text):
+        files.locate_for_change(context, path)
+    parsed = list(sections(text))
+    reals = set()
+    for section in parsed:
+        real = context.roots.real(section.path)
+        if real in reals:
             raise ToolError(f"{section.path} occurs twice in the patch")
-        planned.append(change)
+        reals.add(real)
+    planned = [plan(context, section) for section in parsed]
     carry_out(context, planned)
     return "\n".join(f"{change.section.verb} {change.section.path}" for change in planned)
 
@@ -70,8 +74,11 @@ def sections(text):
         last -= 1
     if lines[first].rstrip() != BEGIN:
         raise malformed(first + 1, f"`{BEGIN}` is missing")
-    section, hunk_line = None, 0
+    section, hunk_line, n_empty = None, 0, 0
     for number, line in enumerate(lines[first + 1 : last + 1], first + 2):
+        if not line and section:
+            n_empty += 1  # belongs to the section only when more of it follows
+            continue
         verb = next((verb for header, verb in HEADERS.items() if line.startswith(header)), None)
         at_end = number == last + 1 and line.rstrip() == END
         if verb or at_end or line.startswith("*** "):
@@ -87,10 +94,14 @@ def sections(text):
             path = line.partition(":")[2].strip() if verb else ""
             if not path:
                 raise malformed(number, "a header without a path" if verb else "an unknown header")
-            section, hunk_line = Section(verb, path), number
-        elif not section:
+            section, hunk_line, n_empty = Section(verb, path), number, 0
+            continue
+        if not section:
             raise malformed(number, "a line before the first section")
-        elif section.verb == "updated" and (line == "@@" or line.startswith("@@ ")):
+        for earlier in range(number - n_empty, number):
+            add_line(section, "", earlier)
+        n_empty = 0
+        if section.verb == "updated" and (line == "@@" or line.startswith("@@ ")):
             check_hunk(section, hunk_line)
             section.hunks.append(Hunk(line[2:].strip()))
             hunk_line = number
@@ -142,7 +153,8 @@ def plan(context, section) -> Change:
             return Change(section, link, None)
         files.load(path, real)
         return Change(section, real, None)
-    return Change(section, real, apply_hunks(section, files.load_text(path, real)).encode("utf-8"))
+    text = files.decode(path, files.load_text_bytes(path, real))
+    return Change(section, real, apply_hunks(section, text).encode("utf-8"))
 
 
 def apply_hunks(section, text) -> str:
@@ -151,7 +163,7 @@ def apply_hunks(section, text) -> str:
     lines = text.split("\n")
     ends_with_newline = lines[-1] == ""
     if ends_with_newline:
-        lines.pop()
+        lines.pop()  # an empty file counts as one that ends with a line feed
     at = 0
     for number, hunk in enumerate(section.hunks, 1):
         place = find_hunk(lines, hunk, at)

@@ -28,7 +28,7 @@ def list_directory(context, path=".", depth=1):
 def glob(context, pattern, path="."):
     if pattern.startswith("/") or ".." in pattern.split("/"):
         raise ToolError(f"outside the workspace: {pattern}")
-    folder = locate_directory(context, path)
+    folder = context.roots.named(path, locate_directory(context, path))
     regex = glob_regex(pattern)
     found = [shown for shown, file in sorted_files(context, folder) if regex.match(os.path.relpath(file, folder))]
     return shortened([printable(shown) for shown in found], GLOB_LIMIT) if found else "[no files]"
@@ -36,24 +36,13 @@ def glob(context, pattern, path="."):
 
 def grep(context, pattern, path=".", include=None, limit=GREP_LIMIT):
     real = locate(context, path)
-    if not os.path.lexists(real):
-        raise ToolError(f"no such directory: {path}")
     try:
         regex = re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         raise ToolError(f'invalid pattern "{pattern}": {error}') from None
-    wanted = glob_regex(include) if include else None
-    if os.path.isdir(real):
-        files = sorted_files(context, real)
-    else:
-        if is_binary(load(path, real)):
-            raise ToolError(f"binary file: {path}")
-        files = [(context.roots.relative(real), real)]
+    place = context.roots.named(path, real)
     lines, n_found = [], 0
-    for shown, file in files:
-        name = os.path.basename(file) if not include or "/" not in include or file == real else os.path.relpath(file, real)
-        if wanted and not wanted.match(name):
-            continue
+    for shown, file in files_to_search(context, path, real, place, include):
         for number, line in matching_lines(context, file, regex):
             n_found += 1
             if n_found <= limit:
@@ -61,6 +50,22 @@ def grep(context, pattern, path=".", include=None, limit=GREP_LIMIT):
     if n_found > limit:
         lines.append(f"[{n_found - limit} more]")
     return "\n".join(lines) if lines else "[no matches]"
+
+
+def files_to_search(context, path, real, place, include):
+    """The files of a search that `include` lets through, as pairs of shown and real name."""
+    wanted = glob_regex(include) if include else None
+    if not os.path.isdir(real):
+        if is_binary(load(path, real)):
+            raise ToolError(f"binary file: {path}")
+        is_included = not wanted or wanted.match(os.path.basename(place))
+        return [(context.roots.relative(place), place)] if is_included else []
+    files = sorted_files(context, place)
+    if not wanted:
+        return files
+    if "/" in include:
+        return [pair for pair in files if wanted.match(os.path.relpath(pair[1], place))]
+    return [pair for pair in files if wanted.match(os.path.basename(pair[1]))]
 
 
 def locate_directory(context, path):
@@ -73,22 +78,18 @@ def locate_directory(context, path):
 
 
 def entries(context, folder):
-    """The entries of a directory that tools show; what cannot be listed has none."""
-    if context.roots.in_repository_data(folder):
-        return []
+    """The entries of a directory that tools show; what cannot be read has none."""
     try:
         found = list(os.scandir(folder))
     except OSError:
         return []
-    return [
-        entry
-        for entry in found
-        if entry.name != ".git" and not context.hides(entry.path, entry.is_dir(follow_symlinks=False))
-    ]
+    return [entry for entry in found if not context.hides(entry.path, entry.is_dir(follow_symlinks=False))]
 
 
 def entry_lines(context, folder, prefix, depth):
     for entry in entries(context, folder):
+        if entry.name == ".git":
+            continue
         is_dir = entry.is_dir(follow_symlinks=False)
         yield prefix + entry.name + ("/" if is_dir else "")
         if is_dir and depth > 1:
@@ -96,11 +97,12 @@ def entry_lines(context, folder, prefix, depth):
 
 
 def walk(context, folder):
-    """Yield the path of every file below `folder` that tools show; links to directories are not followed."""
+    """Yield all below `folder` but directories and links to them; what is in `.git` is left out."""
     for entry in entries(context, folder):
         if entry.is_dir(follow_symlinks=False):
-            yield from walk(context, entry.path)
-        elif not entry.is_symlink() or (os.path.exists(entry.path) and not entry.is_dir()):
+            if entry.name != ".git":
+                yield from walk(context, entry.path)
+        elif not entry.is_dir():
             yield entry.path
 
 

@@ -13,8 +13,6 @@ POLITE_WAIT_S = 2.0
 
 def bash(context, command, timeout_s=None, background=False):
     if background:
-        if timeout_s is not None:
-            raise ToolError('parameter "timeout_s" cannot be combined with background')
         return context.jobs.start(command, context.roots.workspace, context.shell_env())
     limit_s = timeout_s if timeout_s is not None else context.settings["bash_timeout_s"]
     return processes.run_command(command, context.roots.workspace, context.shell_env(), limit_s)

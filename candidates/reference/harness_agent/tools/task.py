@@ -11,7 +11,7 @@ def task(context, prompt, agent=None):
         names = ", ".join(sorted(roles, key=str.encode))
         raise ToolError(f'unknown agent "{agent}"; known agents: {names}')
     try:
-        return context.sub_agent(roles[agent] if agent is not None else None, prompt, ROUNDS)
+        return context.sub_agent(roles[agent] if agent is not None else None, prompt, ROUNDS).strip()
     except TurnLimit:
         raise ToolError(f"sub-agent reached its turn limit of {ROUNDS}") from None
     except ModelError as error:

@@ -13,6 +13,7 @@ pub mod show;
 
 // Mining.
 pub mod cluster;
+pub mod filter;
 pub mod judged_set;
 pub mod rank;
 pub mod scoring;

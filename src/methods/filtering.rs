@@ -1,0 +1,404 @@
+//! Which clusters can become a new case. Every cluster gets an outcome with its reason; nothing is removed.
+//!
+//! In this order: what lies outside of the document or cannot be asserted, what matches no clause, what a case covers
+//! already, and of two clusters with nearly the same effect the one with less material.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::clause::ClauseId;
+use crate::domain::issue::IssueKey;
+use crate::domain::mining::{Cluster, Outcome};
+
+/// `pipeline/filter.toml`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Topics of `pipeline/topics.toml` that no deterministic assertion can be made of.
+    pub topics: Vec<String>,
+    /// Share of a cluster's issues that must speak of such a topic.
+    pub topic_share: f64,
+    /// Words of a topic in the body that weigh as much as one in the title.
+    pub n_body_words: usize,
+    /// Share of terms from which two clusters on one clause have the same effect.
+    pub overlap: f64,
+    /// Share of terms from which a case on the clause covers a cluster.
+    pub covered: f64,
+    /// Clusters that stay, whatever the rules say.
+    #[serde(default)]
+    pub keep: Vec<Keep>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Keep {
+    pub cluster: String,
+    pub reason: String,
+}
+
+/// A cluster with what its issues hold.
+pub struct Candidate<'a> {
+    pub cluster: &'a Cluster,
+    /// One entry for each member.
+    pub members: Vec<Member>,
+}
+
+/// Words of topics in an issue, and how much material it brings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Member {
+    /// Topic and word.
+    pub title: BTreeSet<(String, String)>,
+    pub body: BTreeSet<(String, String)>,
+    pub n_terms: usize,
+    /// Whether it has a fenced block: a log, a command, a setting.
+    pub has_code: bool,
+}
+
+/// What the filter has to know of a case.
+pub struct CaseFacts {
+    pub id: String,
+    pub clause: ClauseId,
+    /// Of its title, its purpose and the phenomenon that it came from.
+    pub terms: BTreeSet<String>,
+    pub sources: BTreeSet<String>,
+}
+
+/// One outcome for each candidate, in their order.
+pub fn filter(
+    candidates: &[Candidate<'_>],
+    cases: &[CaseFacts],
+    settings: &Settings,
+) -> Vec<Outcome> {
+    let mut outcomes: Vec<Outcome> = candidates
+        .iter()
+        .map(|candidate| {
+            kept_by_hand(candidate, settings)
+                .or_else(|| outside(candidate, settings))
+                .or_else(|| without_clause(candidate))
+                .or_else(|| covered(candidate, cases, settings))
+                .unwrap_or_else(|| Outcome {
+                    cluster: candidate.cluster.id.clone(),
+                    kept: true,
+                    rule: None,
+                    counterpart: None,
+                    reason: "no rule drops it".to_owned(),
+                })
+        })
+        .collect();
+    overlap(candidates, settings, &mut outcomes);
+    outcomes
+}
+
+fn dropped(cluster: &Cluster, rule: &str, counterpart: Option<String>, reason: String) -> Outcome {
+    Outcome {
+        cluster: cluster.id.clone(),
+        kept: false,
+        rule: Some(rule.to_owned()),
+        counterpart,
+        reason,
+    }
+}
+
+fn kept_by_hand(candidate: &Candidate<'_>, settings: &Settings) -> Option<Outcome> {
+    let id = &candidate.cluster.id;
+    let keep = settings.keep.iter().find(|keep| keep.cluster == *id)?;
+    Some(Outcome {
+        cluster: id.clone(),
+        kept: true,
+        rule: None,
+        counterpart: None,
+        reason: format!("kept by the settings: {}", keep.reason),
+    })
+}
+
+/// Drops a cluster when enough of its issues speak of one topic.
+fn outside(candidate: &Candidate<'_>, settings: &Settings) -> Option<Outcome> {
+    for topic in &settings.topics {
+        let mut words = BTreeSet::new();
+        let mut n_speaking = 0;
+        for member in &candidate.members {
+            let of_topic = |words: &BTreeSet<(String, String)>| -> BTreeSet<String> {
+                words
+                    .iter()
+                    .filter(|(name, _)| name == topic)
+                    .map(|(_, word)| word.clone())
+                    .collect()
+            };
+            let (title, body) = (of_topic(&member.title), of_topic(&member.body));
+            if !title.is_empty() || body.len() >= settings.n_body_words {
+                n_speaking += 1;
+                words.extend(title);
+                words.extend(body);
+            }
+        }
+        let n = candidate.members.len();
+        if n > 0 && n_speaking as f64 >= settings.topic_share * n as f64 && n_speaking > 0 {
+            let words: Vec<String> = words.into_iter().collect();
+            return Some(dropped(
+                candidate.cluster,
+                topic,
+                None,
+                format!(
+                    "{n_speaking} of {n} issues speak of it: {}",
+                    words.join(", ")
+                ),
+            ));
+        }
+    }
+    None
+}
+
+fn without_clause(candidate: &Candidate<'_>) -> Option<Outcome> {
+    candidate.cluster.clause.is_none().then(|| {
+        dropped(
+            candidate.cluster,
+            "no-clause",
+            None,
+            "no clause shares a term with its issues".to_owned(),
+        )
+    })
+}
+
+fn covered(candidate: &Candidate<'_>, cases: &[CaseFacts], settings: &Settings) -> Option<Outcome> {
+    let cluster = candidate.cluster;
+    let members: BTreeSet<String> = cluster.members.iter().map(IssueKey::to_string).collect();
+    for case in cases {
+        let same: Vec<&String> = members.intersection(&case.sources).collect();
+        if let Some(source) = same.first() {
+            return Some(dropped(
+                cluster,
+                "covered",
+                Some(case.id.clone()),
+                format!("the case names {source} as its source"),
+            ));
+        }
+    }
+    let terms: BTreeSet<String> = cluster.terms.iter().cloned().collect();
+    let on_clause = cases
+        .iter()
+        .filter(|case| Some(&case.clause) == cluster.clause.as_ref());
+    let (case, share, common) = on_clause
+        .map(|case| {
+            let (share, common) = shared(&terms, &case.terms);
+            (case, share, common)
+        })
+        .max_by(|a, b| a.1.total_cmp(&b.1).then_with(|| b.0.id.cmp(&a.0.id)))?;
+    (share >= settings.covered).then(|| {
+        dropped(
+            cluster,
+            "covered",
+            Some(case.id.clone()),
+            format!(
+                "same clause {}, and {share:.2} of the terms: {}",
+                case.clause,
+                common.join(", ")
+            ),
+        )
+    })
+}
+
+/// Of two kept clusters on one clause with too close effects the one with less material goes.
+fn overlap(candidates: &[Candidate<'_>], settings: &Settings, outcomes: &mut [Outcome]) {
+    let by_hand: BTreeSet<&str> = settings
+        .keep
+        .iter()
+        .map(|keep| keep.cluster.as_str())
+        .collect();
+    let mut of_clause: BTreeMap<&ClauseId, Vec<usize>> = BTreeMap::new();
+    for (idx, candidate) in candidates.iter().enumerate() {
+        if let (true, Some(clause)) = (outcomes[idx].kept, &candidate.cluster.clause) {
+            of_clause.entry(clause).or_default().push(idx);
+        }
+    }
+    for (clause, mut same) in of_clause {
+        // The most complete first, so that the strongest of a group stays and the others yield to it.
+        same.sort_by(|a, b| {
+            completeness(&candidates[*b])
+                .cmp(&completeness(&candidates[*a]))
+                .then_with(|| candidates[*a].cluster.id.cmp(&candidates[*b].cluster.id))
+        });
+        let mut kept: Vec<usize> = Vec::new();
+        for idx in same {
+            let terms: BTreeSet<String> = candidates[idx].cluster.terms.iter().cloned().collect();
+            let closest = kept
+                .iter()
+                .map(|other| {
+                    let others = candidates[*other].cluster.terms.iter().cloned().collect();
+                    let (share, common) = shared(&terms, &others);
+                    (*other, share, common)
+                })
+                .find(|(_, share, _)| *share >= settings.overlap);
+            match closest {
+                Some((other, share, common))
+                    if !by_hand.contains(candidates[idx].cluster.id.as_str()) =>
+                {
+                    let reason = format!(
+                        "same clause {clause}, {share:.2} of the terms ({}), and less material: {} against {}",
+                        common.join(", "),
+                        material(&candidates[idx]),
+                        material(&candidates[other]),
+                    );
+                    outcomes[idx] = dropped(
+                        candidates[idx].cluster,
+                        "overlap",
+                        Some(candidates[other].cluster.id.clone()),
+                        reason,
+                    );
+                }
+                _ => kept.push(idx),
+            }
+        }
+    }
+}
+
+/// The share of the smaller set that both have, and what they have in common.
+fn shared(a: &BTreeSet<String>, b: &BTreeSet<String>) -> (f64, Vec<String>) {
+    let common: Vec<String> = a.intersection(b).cloned().collect();
+    let smaller = a.len().min(b.len());
+    let share = if smaller == 0 {
+        0.0
+    } else {
+        common.len() as f64 / smaller as f64
+    };
+    (share, common)
+}
+
+/// Issues, issues with a fenced block, terms: in this order.
+fn completeness(candidate: &Candidate<'_>) -> (usize, usize, usize) {
+    (
+        candidate.members.len(),
+        candidate
+            .members
+            .iter()
+            .filter(|member| member.has_code)
+            .count(),
+        candidate.members.iter().map(|member| member.n_terms).sum(),
+    )
+}
+
+fn material(candidate: &Candidate<'_>) -> String {
+    let (n_issues, n_code, n_terms) = completeness(candidate);
+    format!("{n_issues} issues, {n_code} with logs, {n_terms} terms")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> Settings {
+        Settings {
+            topics: vec!["vendor".into(), "timing".into()],
+            topic_share: 0.5,
+            n_body_words: 2,
+            overlap: 0.5,
+            covered: 0.5,
+            keep: Vec::new(),
+        }
+    }
+
+    fn cluster(id: &str, clause: Option<&str>, terms: &str, numbers: &[u64]) -> Cluster {
+        let key = |number: &u64| IssueKey {
+            repository: "o/n".into(),
+            number: *number,
+        };
+        Cluster {
+            id: id.into(),
+            label: id.into(),
+            clause: clause.map(|clause| clause.parse().expect("an id")),
+            representative: key(&numbers[0]),
+            members: numbers.iter().map(key).collect(),
+            terms: terms.split(' ').map(str::to_owned).collect(),
+        }
+    }
+
+    fn plain(cluster: &Cluster) -> Candidate<'_> {
+        Candidate {
+            cluster,
+            members: vec![Member::default(); cluster.members.len()],
+        }
+    }
+
+    fn rules(outcomes: &[Outcome]) -> Vec<Option<&str>> {
+        outcomes
+            .iter()
+            .map(|outcome| outcome.rule.as_deref())
+            .collect()
+    }
+
+    #[test]
+    fn a_topic_drops_a_cluster_when_enough_issues_speak_of_it() {
+        let cluster = cluster("a", Some("a.b.c"), "x", &[1, 2]);
+        let words = |words: &[(&str, &str)]| {
+            words
+                .iter()
+                .map(|(topic, word)| ((*topic).to_owned(), (*word).to_owned()))
+                .collect::<BTreeSet<_>>()
+        };
+        let check = |title: &[(&str, &str)], body: &[(&str, &str)], expected: Option<&str>| {
+            let mut candidate = plain(&cluster);
+            candidate.members[0].title = words(title);
+            candidate.members[0].body = words(body);
+            let found = filter(&[candidate], &[], &settings());
+            assert_eq!(rules(&found), [expected], "{title:?} {body:?}");
+        };
+        check(&[("vendor", "bill")], &[], Some("vendor"));
+        check(&[("other", "bill")], &[], None);
+        check(&[], &[("timing", "slow")], None);
+        check(
+            &[],
+            &[("timing", "slow"), ("timing", "lag")],
+            Some("timing"),
+        );
+        check(&[], &[("timing", "slow"), ("vendor", "bill")], None);
+    }
+
+    #[test]
+    fn a_case_covers_by_its_source_or_by_clause_and_terms() {
+        let cluster = cluster("a", Some("a.b.c"), "link outside read secret", &[1, 2]);
+        let check = |clause: &str, terms: &str, source: &str, expected: Option<&str>| {
+            let case = CaseFacts {
+                id: "permissions/x".into(),
+                clause: clause.parse().expect("an id"),
+                terms: terms.split(' ').map(str::to_owned).collect(),
+                sources: BTreeSet::from([source.to_owned()]),
+            };
+            let found = filter(&[plain(&cluster)], &[case], &settings());
+            assert_eq!(rules(&found), [expected], "{clause} {terms} {source}");
+            if expected.is_some() {
+                assert_eq!(found[0].counterpart.as_deref(), Some("permissions/x"));
+            }
+        };
+        check("z.z.z", "nothing", "o/n#2", Some("covered"));
+        check("a.b.c", "link outside a b", "o/n#9", Some("covered"));
+        check("a.b.c", "link x y z", "o/n#9", None);
+        check("z.z.z", "link outside read secret", "o/n#9", None);
+    }
+
+    #[test]
+    fn of_two_close_clusters_the_one_with_more_material_stays() {
+        let small = cluster("small", Some("a.b.c"), "link outside read x", &[1]);
+        let big = cluster("big", Some("a.b.c"), "link outside read y", &[2, 3]);
+        let other = cluster("other", Some("a.b.c"), "p q r s", &[4]);
+        let elsewhere = cluster("elsewhere", Some("z.z.z"), "link outside read y", &[5]);
+        let nowhere = cluster("nowhere", None, "t", &[6]);
+        let all = [&small, &big, &other, &elsewhere, &nowhere];
+        let candidates: Vec<Candidate<'_>> = all.iter().map(|cluster| plain(cluster)).collect();
+        let found = filter(&candidates, &[], &settings());
+        assert_eq!(
+            rules(&found),
+            [Some("overlap"), None, None, None, Some("no-clause")]
+        );
+        assert_eq!(found[0].counterpart.as_deref(), Some("big"));
+        assert!(found[0].reason.contains("1 issues"), "{}", found[0].reason);
+
+        let mut by_hand = settings();
+        by_hand.keep.push(Keep {
+            cluster: "small".into(),
+            reason: "another effect".into(),
+        });
+        let found = filter(&candidates, &[], &by_hand);
+        assert_eq!(rules(&found)[0], None);
+        assert!(found[0].reason.contains("another effect"));
+    }
+}

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
+use doc2harness::adapters::sandbox::probe::{self, State};
 use doc2harness::adapters::sandbox::{
     Cell, CellSpec, Docker, DockerConfig, Ended, Exit, Launch, Limits, Mount, Namespaces, Sandbox,
     SandboxError, Terminal, TerminalEvent, TerminalSize,
@@ -121,15 +122,18 @@ fn on_docker<F: Future<Output = ()>>(promise: impl FnOnce(Place) -> F) {
         return;
     }
     block_on(async {
-        let config = DockerConfig {
-            program: PIPELINE.into(),
-            ..DockerConfig::default()
-        };
-        let docker = Docker::connect(config)
+        let docker = Docker::connect(docker_config())
             .await
             .unwrap_or_else(|error| panic!("{error}"));
         promise(Place::new(Box::new(docker))).await
     });
+}
+
+fn docker_config() -> DockerConfig {
+    DockerConfig {
+        program: PIPELINE.into(),
+        ..DockerConfig::default()
+    }
 }
 
 fn block_on(future: impl Future<Output = ()>) {
@@ -181,6 +185,7 @@ promises! {
     terminal_flood_is_cut,
     terminal_obeys_kill_and_drop,
     killed_runner_leaves_nothing,
+    doctor_finds_promises_kept,
 }
 
 async fn exit_code_is_the_programs_own(place: Place) {
@@ -369,7 +374,7 @@ async fn host_cannot_be_seen(place: Place) {
     // The test's own folder is below /tmp on the host, the project wherever it is.
     let project = Path::new(env!("CARGO_MANIFEST_DIR"));
     let script = format!(
-        "ls -d {} {} 2>/dev/null; ls /tmp; ls /proc | grep -c '^[0-9]'; ls /home; ls /root 2>/dev/null; ls -d /var/run/docker.sock /run/docker.sock 2>/dev/null; cat /proc/1/environ",
+        "ls -d {} {} 2>/dev/null; ls /tmp; ls /proc | grep -c '^[0-9]'; ls /home; ls /root 2>/dev/null; ls -d /var/run/docker.sock /run/docker.sock 2>/dev/null; cat /proc/1/environ /.doc2harness/pipeline; ls /.doc2harness/run",
         place.host.path().display(),
         project.display()
     );
@@ -938,4 +943,102 @@ async fn wait_until(what: &str, done: impl Fn() -> bool) {
         assert!(Instant::now() < deadline, "{what}: not in time");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+async fn doctor_finds_promises_kept(place: Place) {
+    let findings = match place.sandbox.name() {
+        "docker" => probe::docker(docker_config()).await,
+        _ => probe::namespaces(&Namespaces::new(PIPELINE)).await,
+    };
+    let worst = if nix::unistd::geteuid().is_root() {
+        vec![State::Kept]
+    } else {
+        vec![State::Kept, State::Weaker]
+    };
+    assert!(
+        findings
+            .iter()
+            .all(|finding| worst.contains(&finding.state)),
+        "{findings:#?}"
+    );
+    let promises: Vec<_> = findings.iter().map(|finding| finding.promise).collect();
+    for promise in [
+        "no network",
+        "read-only root",
+        "system call filter",
+        "memory limit",
+        "process limit",
+        "time limit",
+    ] {
+        assert!(promises.contains(&promise), "{promises:?}");
+    }
+}
+
+#[test]
+fn doctor_says_what_to_type_without_docker() {
+    let config = DockerConfig {
+        socket: Some("/no/such.sock".into()),
+        ..docker_config()
+    };
+    block_on(async {
+        let findings = probe::docker(config).await;
+        let [daemon] = findings.as_slice() else {
+            panic!("{findings:#?}")
+        };
+        assert_eq!(
+            (daemon.promise, daemon.state),
+            ("docker daemon", State::Broken)
+        );
+        assert!(
+            daemon.remedy.as_ref().unwrap().contains(".ci/start-docker"),
+            "{daemon:?}"
+        );
+    });
+}
+
+/// Not a test: what [`refused_namespaces_say_what_to_type`] runs where no namespace can be made.
+#[test]
+#[ignore = "run by another test"]
+fn doctor_without_namespaces() {
+    block_on(async {
+        let findings = probe::namespaces(&Namespaces::new(PIPELINE)).await;
+        println!("{findings:#?}");
+    });
+}
+
+#[test]
+fn refused_namespaces_say_what_to_type() {
+    let program = std::env::current_exe().unwrap();
+    let script = format!(
+        "echo 0 > /proc/sys/user/max_user_namespaces && exec {} --exact sandbox::doctor_without_namespaces --ignored --nocapture",
+        program.display()
+    );
+    let output = std::process::Command::new("unshare")
+        .args(["-Ur", "sh", "-c", &script])
+        .output()
+        .unwrap();
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("state: Broken") && said.contains("sysctl -w user.max_user_namespaces"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn missing_image_is_said_so() {
+    on_docker(|_| async {
+        let config = DockerConfig {
+            image: "doc2harness-absent:1".into(),
+            ..docker_config()
+        };
+        let error = Docker::connect(config)
+            .await
+            .err()
+            .expect("an image that nobody made");
+        assert!(
+            matches!(&error, SandboxError::ImageMissing { image } if image == "doc2harness-absent:1"),
+            "{error}"
+        );
+        assert!(error.to_string().contains(".ci/base-image"));
+    });
 }

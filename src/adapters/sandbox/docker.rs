@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -65,6 +66,8 @@ pub struct DockerConfig {
     /// The program that becomes process 1: this very program, or in tests the binary that they belong to. The image
     /// must have the C library that it was built for.
     pub program: PathBuf,
+    /// The daemon's socket; absent for that of `DOCKER_HOST`, or else the usual one.
+    pub socket: Option<PathBuf>,
 }
 
 impl Default for DockerConfig {
@@ -72,6 +75,7 @@ impl Default for DockerConfig {
         DockerConfig {
             image: "doc2harness-base:1".into(),
             program: "/proc/self/exe".into(),
+            socket: None,
         }
     }
 }
@@ -90,7 +94,7 @@ pub struct Docker {
 impl Docker {
     /// Finds the daemon and the image.
     pub async fn connect(config: DockerConfig) -> Result<Self, SandboxError> {
-        let client = connect_client().await?;
+        let client = connect_client(config.socket.as_deref()).await?;
         let maker = Maker::this();
         match client.inspect_image(&config.image).await {
             Ok(_) => {}
@@ -107,13 +111,11 @@ impl Docker {
             .prefix(&format!("{FOLDER_PREFIX}{maker}-"))
             .tempdir()
             .and_then(|folder| {
-                // A copy of our own: the original may be rebuilt while cases run. A second name for it is one too, and
-                // costs nothing where both are on one disk.
+                // A copy of our own: the original may be rebuilt while cases run. It can be executed but not read,
+                // because the candidate is to learn nothing from it.
                 let copy = folder.path().join("pipeline");
-                let original =
-                    fs::canonicalize(&config.program).unwrap_or_else(|_| config.program.clone());
-                fs::hard_link(original, &copy)
-                    .or_else(|_| fs::copy(&config.program, &copy).map(drop))?;
+                fs::copy(&config.program, &copy)?;
+                fs::set_permissions(&copy, fs::Permissions::from_mode(0o111))?;
                 Ok(folder)
             })
             .map_err(|error| full_or("the temporary folder", error, "docker sandbox"))?;
@@ -467,21 +469,31 @@ impl Drop for Container {
 }
 
 /// A client of a daemon that is new enough.
-pub(super) async fn connect_client() -> Result<bollard::Docker, SandboxError> {
+async fn connect_client(socket: Option<&Path>) -> Result<bollard::Docker, SandboxError> {
     let unusable = |why: String| SandboxError::Daemon {
         why,
         hint: HINT.into(),
     };
-    if let Some(host) = std::env::var("DOCKER_HOST")
-        .ok()
-        .filter(|host| !host.starts_with("unix://"))
-    {
-        return Err(unusable(format!(
-            "DOCKER_HOST is {host}, but folders can be shown only by a daemon on this machine"
-        )));
-    }
-    let client = bollard::Docker::connect_with_unix_defaults()
-        .map_err(|error| unusable(error.to_string()))?;
+    let client = match socket {
+        Some(socket) => {
+            let timeout_s = REMOVE_LIMIT.as_secs() * 2;
+            bollard::Docker::connect_with_unix(
+                &socket.to_string_lossy(),
+                timeout_s,
+                bollard::API_DEFAULT_VERSION,
+            )
+        }
+        None => match std::env::var("DOCKER_HOST") {
+            Ok(host) if !host.starts_with("unix://") => {
+                let why = format!(
+                    "DOCKER_HOST is {host}, but only a daemon on this machine can show folders"
+                );
+                return Err(unusable(why));
+            }
+            _ => bollard::Docker::connect_with_unix_defaults(),
+        },
+    };
+    let client = client.map_err(|error| unusable(error.to_string()))?;
     let client = client
         .negotiate_version()
         .await
@@ -509,7 +521,9 @@ fn open_socket(folder: &Path) -> std::io::Result<UnixListener> {
     let (uid, gid) = owner();
     let socket = folder.join(SOCKET);
     fs::create_dir(folder)?;
-    let listener = UnixListener::bind(&socket)?;
+    // A socket's path has little room; a temporary directory's may be long.
+    let opened = fs::File::open(folder)?;
+    let listener = UnixListener::bind(format!("/proc/self/fd/{}/{SOCKET}", opened.as_raw_fd()))?;
     fs::set_permissions(&socket, fs::Permissions::from_mode(0o600))?;
     chown(&socket, Some(uid), Some(gid))?;
     chown(folder, Some(uid), Some(gid))?;

@@ -39,28 +39,13 @@ impl SandboxError {
 
     /// Sorts a failure reported by process 1 while the cell was set up.
     pub(super) fn from_setup(label: &str, failure: &Failure) -> Self {
-        let namespaces = failure.step == super::init::STEP_NAMESPACES;
+        let making_namespaces = failure.step == super::init::STEP_NAMESPACES;
+        let mounting = failure.step.starts_with("mount");
         match failure.errno {
-            libc::EPERM
-            | libc::EACCES
-            | libc::ENOSYS
-            | libc::EINVAL
-            | libc::ENOSPC
-            | libc::EUSERS
-                if namespaces =>
-            {
-                SandboxError::NotPermitted {
-                    what: failure.to_string(),
-                    hint: NAMESPACE_HINT.into(),
-                }
-            }
-            libc::EPERM
-                if failure.step.starts_with("mount") || failure.step.starts_with("map ") =>
-            {
-                SandboxError::NotPermitted {
-                    what: failure.to_string(),
-                    hint: NAMESPACE_HINT.into(),
-                }
+            libc::EPERM => SandboxError::not_permitted(failure),
+            libc::EACCES if making_namespaces || mounting => SandboxError::not_permitted(failure),
+            libc::ENOSYS | libc::EINVAL | libc::ENOSPC | libc::EUSERS if making_namespaces => {
+                SandboxError::not_permitted(failure)
             }
             libc::ENOSPC | libc::EDQUOT => SandboxError::DiskFull {
                 what: failure.to_string(),
@@ -73,6 +58,13 @@ impl SandboxError {
                 label: label.into(),
                 why: failure.to_string(),
             },
+        }
+    }
+
+    fn not_permitted(failure: &Failure) -> Self {
+        SandboxError::NotPermitted {
+            what: failure.to_string(),
+            hint: NAMESPACE_HINT.into(),
         }
     }
 }

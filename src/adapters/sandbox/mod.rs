@@ -15,6 +15,7 @@ mod error;
 mod init;
 mod maker;
 mod namespaces;
+pub mod probe;
 mod protocol;
 mod spec;
 

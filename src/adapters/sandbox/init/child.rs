@@ -57,7 +57,8 @@ impl Rules {
         let mut list = vec![
             (Resource::RLIMIT_NOFILE, limits.open_files),
             (Resource::RLIMIT_FSIZE, limits.file_mib << 20),
-            (Resource::RLIMIT_CORE, 0),
+            // 1, unlike 0, also stops the kernel from feeding a core to a program of the host's.
+            (Resource::RLIMIT_CORE, 1),
         ];
         if confined {
             // Process 1 is counted too.

@@ -32,7 +32,7 @@ pub struct Tree {
 impl Tree {
     /// Copies the mount of `host`, with what is mounted below it.
     pub fn open(host: &Path, inside: &Path, kind: Kind) -> Result<Self, Failure> {
-        let step = || format!("mount {}", host.display());
+        let step = || format!("show {}", host.display());
         let path = CString::new(host.as_os_str().as_bytes()).map_err(|_| Failure {
             step: step(),
             errno: libc::EINVAL,
@@ -63,7 +63,7 @@ impl Tree {
 
     /// Puts the tree at its place below `root`, making what is missing of the way there.
     pub fn attach(&self, root: &Path) -> Result<(), Failure> {
-        let step = || format!("mount on {}", self.inside.display());
+        let step = || format!("show as {}", self.inside.display());
         let target = root.join(self.inside.strip_prefix("/").unwrap_or(&self.inside));
         if self.is_folder {
             fs::create_dir_all(&target).step(step())?;

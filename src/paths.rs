@@ -40,6 +40,11 @@ impl Project {
         self.root.join("cases")
     }
 
+    /// Variants that wait for a reviewer, laid out like `cases/`.
+    pub fn variants(&self) -> PathBuf {
+        self.root.join("data/variants")
+    }
+
     pub fn reviews(&self) -> PathBuf {
         self.root.join("reviews")
     }

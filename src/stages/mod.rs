@@ -26,7 +26,9 @@ pub mod contract;
 pub mod evaluate;
 pub mod install;
 pub mod rejudge;
+pub mod review;
 pub mod sandboxes;
+pub mod status;
 pub mod trial;
 
 pub use context::{Context, Progress};

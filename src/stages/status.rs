@@ -114,7 +114,12 @@ pub fn run(context: &Context) -> Result<Summary> {
 fn run_lines(context: &Context) -> Result<Vec<RunLine>> {
     let runs = context.project.runs();
     let mut lines = Vec::new();
-    for id in Run::list(&runs).map_err(run_failure)?.into_iter().rev().take(N_RUNS) {
+    for id in Run::list(&runs)
+        .map_err(run_failure)?
+        .into_iter()
+        .rev()
+        .take(N_RUNS)
+    {
         let run = Run::open(&runs, &id).map_err(run_failure)?;
         let mut passed: BTreeMap<String, (usize, usize)> = BTreeMap::new();
         for verdict in run.verdicts().map_err(run_failure)? {
@@ -144,7 +149,10 @@ fn stale(context: &Context, finished: &BTreeMap<String, String>) -> Result<Vec<S
         let (before, after) = (finished.get(pair[0]), finished.get(pair[1]));
         match (before, after) {
             (Some(before), Some(after)) if before > after => {
-                stale.push(format!("{0} is older than {1}: pipeline {0}", pair[1], pair[0]));
+                stale.push(format!(
+                    "{0} is older than {1}: pipeline {0}",
+                    pair[1], pair[0]
+                ));
             }
             (Some(_), None) => stale.push(format!("{0} was never run: pipeline {0}", pair[1])),
             _ => {}

@@ -10,6 +10,7 @@ mod document;
 mod evaluate;
 mod layers;
 mod project;
+mod review;
 mod sandbox;
 mod show;
 mod stored_run;

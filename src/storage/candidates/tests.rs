@@ -1,3 +1,5 @@
+//! Candidates on the disk, found, written out, digested and sealed in temporary folders.
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;

@@ -1,0 +1,370 @@
+//! What waits for a reviewer, and what reviewers decide. The files below `reviews/` are the truth; the database and
+//! the folders follow them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::{Classify, Context, Failure, Kind, Result};
+use crate::domain::case::CaseId;
+use crate::domain::clause::ClauseId;
+use crate::domain::decision::{Decision, Subject, SubjectKind, Verb, standing};
+use crate::domain::digest;
+use crate::domain::suite::Suite;
+use crate::storage::database::Database;
+use crate::storage::{clusters, issues, ranking, reviews, suite};
+
+/// Something that can be decided on.
+#[derive(Debug, Clone, Serialize)]
+pub struct Item {
+    pub subject: Subject,
+    pub title: String,
+    pub clause: Option<ClauseId>,
+    /// Why it waits.
+    pub why: String,
+    /// Of what a reviewer sees of it.
+    pub digest: String,
+    /// The decision that counts.
+    pub decided: Option<Decision>,
+    /// It has changed since that decision.
+    pub changed: bool,
+}
+
+impl Item {
+    fn waits(&self) -> bool {
+        self.decided.is_none() || self.changed
+    }
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Listing {
+    pub items: Vec<Item>,
+    /// Those of all kinds that wait.
+    pub n_waiting: usize,
+}
+
+/// Lists what waits, or everything; all kinds, or one. Issues come in the order of the ranking.
+pub fn list(context: &Context, kind: Option<SubjectKind>, all: bool) -> Result<Listing> {
+    settle(context)?;
+    let kinds = SubjectKind::ALL
+        .into_iter()
+        .filter(|one| kind.is_none_or(|wanted| wanted == *one));
+    let mut items = Vec::new();
+    for kind in kinds {
+        items.extend(self::items(context, kind)?);
+    }
+    let n_waiting = items.iter().filter(|item| item.waits()).count();
+    items.retain(|item| all || item.waits());
+    Ok(Listing { items, n_waiting })
+}
+
+/// How many of each kind wait.
+pub fn waiting(context: &Context) -> Result<BTreeMap<SubjectKind, usize>> {
+    let mut waiting = BTreeMap::new();
+    for kind in SubjectKind::ALL {
+        let n = items(context, kind)?
+            .iter()
+            .filter(|item| item.waits())
+            .count();
+        waiting.insert(kind, n);
+    }
+    Ok(waiting)
+}
+
+/// An item and everything that a reviewer needs to see of it, as lines of third-party text.
+#[derive(Debug, Clone, Serialize)]
+pub struct Shown {
+    pub item: Item,
+    pub text: String,
+}
+
+pub fn show(context: &Context, subject: &Subject) -> Result<Shown> {
+    Ok(Shown {
+        item: find(context, subject)?,
+        text: text(context, subject)?,
+    })
+}
+
+/// What a reviewer says.
+#[derive(Debug, Clone)]
+pub struct Saying {
+    pub subject: Subject,
+    pub verb: Verb,
+    pub by: String,
+    pub why: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Decided {
+    pub decision: Decision,
+    /// Where a case lies now.
+    pub moved_to: Option<String>,
+}
+
+pub fn decide(context: &Context, saying: Saying) -> Result<Decided> {
+    settle(context)?;
+    if saying.by.trim().is_empty() {
+        return Err(Failure::user("nobody knows who decides")
+            .hint("add --by NAME, or set PIPELINE_REVIEWER, or git config user.name"));
+    }
+    if saying.verb != Verb::Undo && saying.why.trim().is_empty() {
+        return Err(Failure::user("a decision has a reason").hint("add --why TEXT"));
+    }
+    let item = find(context, &saying.subject)?;
+    if saying.verb == Verb::Undo
+        && !made(context, saying.subject.kind)?.iter().any(|one| {
+            one.on == saying.subject && one.by == saying.by && one.decision != Verb::Undo
+        })
+    {
+        return Err(Failure::user(format!(
+            "{} has decided nothing on {}",
+            saying.by, saying.subject
+        )));
+    }
+    let decision = Decision {
+        at: context.timestamp(),
+        by: saying.by,
+        on: saying.subject,
+        digest: item.digest,
+        decision: saying.verb,
+        why: saying.why,
+    };
+    if decision.on.kind == SubjectKind::Case && decision.decision == Verb::Approve {
+        let place = context.project.cases().join(file_of(&decision.on.id));
+        let waiting = context.project.variants().join(file_of(&decision.on.id));
+        if place.exists() && waiting.exists() {
+            return Err(Failure::user(format!(
+                "{} is there already",
+                context.project.shown(&place)
+            ))
+            .hint("give the variant another name"));
+        }
+    }
+    reviews::append(&context.project.reviews(), &decision).kind(Kind::Environment)?;
+    settle(context)?;
+    let moved_to = match decision.on.kind {
+        SubjectKind::Case => place_of(context, &decision.on.id),
+        _ => None,
+    };
+    Ok(Decided { decision, moved_to })
+}
+
+/// Makes the folders follow the decisions: approved variants lie in `cases/`, all others in `data/variants/`.
+///
+/// Called before anything is listed or decided, so that a process killed between decision and move loses nothing.
+fn settle(context: &Context) -> Result<()> {
+    let decisions = made(context, SubjectKind::Case)?;
+    let standing = standing(&decisions);
+    for id in decisions.iter().map(|decision| &decision.on) {
+        let approved = standing
+            .get(id)
+            .is_some_and(|decision| decision.decision == Verb::Approve);
+        let waiting = context.project.variants().join(file_of(&id.id));
+        let suite = context.project.cases().join(file_of(&id.id));
+        let (from, to) = if approved {
+            (waiting, suite)
+        } else {
+            (suite, waiting)
+        };
+        if from.exists() && !to.exists() {
+            let folder = to.parent().expect("a case lies in a category");
+            std::fs::create_dir_all(folder)
+                .and_then(|()| std::fs::rename(&from, &to))
+                .kind(Kind::Environment)?;
+        }
+    }
+    Ok(())
+}
+
+fn file_of(id: &str) -> String {
+    format!("{id}.toml")
+}
+
+fn place_of(context: &Context, id: &str) -> Option<String> {
+    [context.project.cases(), context.project.variants()]
+        .into_iter()
+        .map(|folder| folder.join(file_of(id)))
+        .find(|path| path.exists())
+        .map(|path| context.project.shown(&path))
+}
+
+fn made(context: &Context, kind: SubjectKind) -> Result<Vec<Decision>> {
+    reviews::read(&context.project.reviews(), kind).kind(Kind::Settings)
+}
+
+fn find(context: &Context, subject: &Subject) -> Result<Item> {
+    items(context, subject.kind)?
+        .into_iter()
+        .find(|item| item.subject == *subject)
+        .ok_or_else(|| {
+            Failure::user(format!("there is no {subject}")).hint(format!(
+                "pipeline review list --all --kind {}",
+                subject.kind.as_str()
+            ))
+        })
+}
+
+fn items(context: &Context, kind: SubjectKind) -> Result<Vec<Item>> {
+    let found = match kind {
+        SubjectKind::Issue => issue_items(context)?,
+        SubjectKind::Cluster => cluster_items(context)?,
+        SubjectKind::Difference => Vec::new(),
+        SubjectKind::Case => case_items(context)?,
+    };
+    let standing = standing(&made(context, kind)?);
+    Ok(found
+        .into_iter()
+        .map(|found| {
+            let subject = Subject { kind, id: found.id };
+            let decided = standing.get(&subject).cloned();
+            Item {
+                // A decision without a digest was written by hand; it stands whatever changes.
+                changed: decided
+                    .as_ref()
+                    .is_some_and(|one| !one.digest.is_empty() && one.digest != found.digest),
+                decided,
+                subject,
+                title: found.title,
+                clause: found.clause,
+                why: found.why,
+                digest: found.digest,
+            }
+        })
+        .collect())
+}
+
+struct Found {
+    id: String,
+    title: String,
+    clause: Option<ClauseId>,
+    why: String,
+    digest: String,
+}
+
+fn database(context: &Context) -> Result<Database> {
+    Database::open(&context.project.database()).kind(Kind::Environment)
+}
+
+fn issue_items(context: &Context) -> Result<Vec<Found>> {
+    let database = database(context)?;
+    let ranked = ranking::all(&database)?;
+    let mut found: Vec<(u64, Found)> = issues::all(&database)?
+        .into_iter()
+        .map(|issue| {
+            let ranked = ranked.get(&issue.key);
+            let place = ranked.map_or(u64::MAX, |ranked| ranked.place);
+            let one = Found {
+                id: issue.key.to_string(),
+                digest: issues::digest_of(&issue),
+                title: issue.title,
+                clause: ranked
+                    .and_then(|ranked| ranked.relevance.clauses.first())
+                    .map(|best| best.clause.clone()),
+                why: match ranked {
+                    Some(ranked) => format!("place {} of the ranking, not read", ranked.place),
+                    None => "not ranked, not read".to_owned(),
+                },
+            };
+            (place, one)
+        })
+        .collect();
+    found.sort_by(|(a_place, a), (b_place, b)| (a_place, &a.id).cmp(&(b_place, &b.id)));
+    Ok(found.into_iter().map(|(_, found)| found).collect())
+}
+
+fn cluster_items(context: &Context) -> Result<Vec<Found>> {
+    let kept = clusters::queue(&database(context)?)?;
+    kept.into_iter()
+        .map(|cluster| {
+            Ok(Found {
+                digest: digest::of([serde_json::to_vec(&cluster)?]),
+                id: cluster.id,
+                title: cluster.label,
+                clause: cluster.clause,
+                why: format!("kept by the filter, {} issues", cluster.members.len()),
+            })
+        })
+        .collect()
+}
+
+/// Variants that wait, and cases that were variants once: those that somebody decided on.
+fn case_items(context: &Context) -> Result<Vec<Found>> {
+    let mut found = Vec::new();
+    for case in variants(&context.project.variants())?.tests() {
+        found.push(case_found(case, "a variant, kept by the distance check"));
+    }
+    let decided = standing(&made(context, SubjectKind::Case)?);
+    let cases = suite::read(&context.project.cases()).unwrap_or_default();
+    for subject in decided.keys() {
+        if let Some(case) = cases.get(&CaseId::new(subject.id.as_str())) {
+            found.push(case_found(case, "a case of the suite"));
+        }
+    }
+    Ok(found)
+}
+
+fn case_found(case: &crate::domain::case::Case, why: &str) -> Found {
+    Found {
+        id: case.id.to_string(),
+        title: case.title.clone(),
+        clause: Some(case.clause.clone()),
+        why: why.to_owned(),
+        digest: suite::case_digest(case),
+    }
+}
+
+fn variants(folder: &Path) -> Result<Suite> {
+    if !folder.exists() {
+        return Ok(Suite::default());
+    }
+    suite::read(folder).map_err(|findings| Failure::findings(&findings))
+}
+
+fn text(context: &Context, subject: &Subject) -> Result<String> {
+    let database = database(context)?;
+    match subject.kind {
+        SubjectKind::Issue => issue_text(&database, &subject.id),
+        SubjectKind::Cluster => {
+            let cluster = clusters::all(&database)?
+                .into_iter()
+                .find(|cluster| cluster.id == subject.id)
+                .ok_or_else(|| Failure::user(format!("there is no {subject}")))?;
+            let mut text = format!("terms: {}\n", cluster.terms.join(", "));
+            for key in &cluster.members {
+                let mark = if *key == cluster.representative {
+                    " (representative)"
+                } else {
+                    ""
+                };
+                text += &format!(
+                    "\n── {key}{mark}\n{}",
+                    issue_text(&database, &key.to_string())?
+                );
+            }
+            Ok(text)
+        }
+        SubjectKind::Difference => Ok(String::new()),
+        SubjectKind::Case => {
+            let path = [context.project.variants(), context.project.cases()]
+                .into_iter()
+                .map(|folder| folder.join(file_of(&subject.id)))
+                .find(|path| path.exists())
+                .ok_or_else(|| Failure::user(format!("there is no {subject}")))?;
+            std::fs::read_to_string(path).kind(Kind::Environment)
+        }
+    }
+}
+
+fn issue_text(database: &Database, id: &str) -> Result<String> {
+    let key = id.parse().map_err(|error: String| Failure::user(error))?;
+    let issue = issues::get(database, &key)?
+        .ok_or_else(|| Failure::user(format!("there is no issue {key}")))?;
+    Ok(format!(
+        "{}\n{}\nlabels: {}\n\n{}\n",
+        issue.title,
+        issue.url,
+        issue.labels.join(", "),
+        issue.body
+    ))
+}

@@ -13,7 +13,7 @@ use crate::domain::decision::{Decision, Subject, SubjectKind, Verb, standing};
 use crate::domain::digest;
 use crate::domain::suite::Suite;
 use crate::storage::database::Database;
-use crate::storage::{clusters, issues, ranking, reviews, suite};
+use crate::storage::{clusters, differences, issues, ranking, reviews, suite};
 
 /// Something that can be decided on.
 #[derive(Debug, Clone, Serialize)]
@@ -209,7 +209,7 @@ fn items(context: &Context, kind: SubjectKind) -> Result<Vec<Item>> {
     let found = match kind {
         SubjectKind::Issue => issue_items(context)?,
         SubjectKind::Cluster => cluster_items(context)?,
-        SubjectKind::Difference => Vec::new(),
+        SubjectKind::Difference => difference_items(context)?,
         SubjectKind::Case => case_items(context)?,
     };
     let standing = standing(&made(context, kind)?);
@@ -288,6 +288,23 @@ fn cluster_items(context: &Context) -> Result<Vec<Found>> {
         .collect()
 }
 
+fn difference_items(context: &Context) -> Result<Vec<Found>> {
+    let stored = differences::all(&database(context)?)?;
+    stored
+        .into_iter()
+        .map(|stored| {
+            let difference = &stored.difference;
+            Ok(Found {
+                digest: digest::of([serde_json::to_vec(difference)?]),
+                id: difference.id.clone(),
+                title: difference.title.clone(),
+                clause: difference.trace.as_ref().map(|trace| trace.clause.clone()),
+                why: format!("{} beside {}", stored.candidates.join(", "), stored.target),
+            })
+        })
+        .collect()
+}
+
 /// Variants that wait, and cases that were variants once: those that somebody decided on.
 fn case_items(context: &Context) -> Result<Vec<Found>> {
     let mut found = Vec::new();
@@ -344,7 +361,13 @@ fn text(context: &Context, subject: &Subject) -> Result<String> {
             }
             Ok(text)
         }
-        SubjectKind::Difference => Ok(String::new()),
+        SubjectKind::Difference => {
+            let stored = differences::all(&database)?
+                .into_iter()
+                .find(|stored| stored.difference.id == subject.id)
+                .ok_or_else(|| Failure::user(format!("there is no {subject}")))?;
+            Ok(serde_json::to_string_pretty(&stored.difference)?)
+        }
         SubjectKind::Case => {
             let path = [context.project.variants(), context.project.cases()]
                 .into_iter()

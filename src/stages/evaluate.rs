@@ -89,6 +89,29 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     result
 }
 
+/// The newest run of the same cases on the same candidates in the same sandbox, gone on with when it is not whole;
+/// a new run when there is none, or when `anew` says so.
+pub fn again(context: &Context, config: &Config, anew: bool) -> Result<Summary> {
+    let suite = suite(context)?;
+    let wanted = plan(context, config, &suite, config.sandbox.as_str())?;
+    let runs = context.project.runs();
+    let mut same = None;
+    for id in Run::list(&runs).map_err(run_failure)?.into_iter().rev() {
+        let run = Run::open(&runs, &id).map_err(run_failure)?;
+        if !anew && run.plan.is_about_the_same(&wanted) {
+            same = Some(id);
+            break;
+        }
+    }
+    run(
+        context,
+        &Config {
+            resume: same,
+            ..config.clone()
+        },
+    )
+}
+
 async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<Summary> {
     let began = Instant::now();
     let sandbox = sandboxes::open(context, config.sandbox, &config.settings.image).await?;

@@ -23,6 +23,7 @@ pub mod build;
 pub mod certify;
 pub mod check;
 pub mod contract;
+pub mod doctor;
 pub mod evaluate;
 pub mod install;
 pub mod rejudge;

@@ -18,6 +18,16 @@ pub enum SandboxKind {
     Docker,
 }
 
+impl SandboxKind {
+    /// As in stored plans, and on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Namespace => "namespace",
+            Self::Docker => "docker",
+        }
+    }
+}
+
 /// `pipeline/evaluate.toml`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,8 +41,6 @@ pub struct Settings {
     pub attempts: u32,
     /// Where the folders of cells are made.
     pub cells: PathBuf,
-    /// Candidates of `pipeline run`.
-    pub bundled: Vec<String>,
     pub limits: Limits,
 }
 

@@ -107,6 +107,20 @@ pub struct UnitOutcome {
 }
 
 impl Plan {
+    /// Whether a run of the one would tell what a run of the other tells.
+    pub fn is_about_the_same(&self, other: &Self) -> bool {
+        let about = |plan: &Self| {
+            (
+                plan.tool_version.clone(),
+                plan.sandbox.clone(),
+                plan.suite.clone(),
+                plan.candidates.clone(),
+                plan.cases.clone(),
+            )
+        };
+        about(self) == about(other)
+    }
+
     /// What tables and reports need to know of the test cases; each case is a family of its own.
     pub fn facts(&self) -> Facts {
         self.cases

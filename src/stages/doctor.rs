@@ -1,0 +1,138 @@
+//! What this machine can and cannot do, found out by doing, and what to type where something is missing.
+
+use serde::Serialize;
+
+use super::sandboxes::{SandboxKind, Settings};
+use super::{Context, Result};
+use crate::adapters::sandbox::probe::{self, Finding, State};
+use crate::adapters::sandbox::{DockerConfig, Namespaces};
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    pub parts: Vec<Part>,
+    /// The sandbox of pipeline/evaluate.toml keeps every promise, weaker or not, and Python is there.
+    pub ready: bool,
+}
+
+/// A sandbox, or what else the machine has to have.
+#[derive(Debug, Clone, Serialize)]
+pub struct Part {
+    pub name: &'static str,
+    /// `pipeline run` needs it.
+    pub needed: bool,
+    pub checks: Vec<Check>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Check {
+    pub what: String,
+    /// `kept`, `weaker` or `broken`.
+    pub state: &'static str,
+    pub detail: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+pub fn run(context: &Context) -> Result<Summary> {
+    let settings = Settings::read(context)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let docker = DockerConfig {
+        image: settings.image.clone(),
+        ..DockerConfig::default()
+    };
+    let (namespace, docker) = runtime.block_on(async {
+        (
+            probe::namespaces(&Namespaces::default()).await,
+            probe::docker(docker).await,
+        )
+    });
+    let parts = vec![
+        Part {
+            name: "machine",
+            needed: true,
+            checks: machine(context),
+        },
+        part(
+            "namespace",
+            settings.sandbox == SandboxKind::Namespace,
+            namespace,
+        ),
+        part("docker", settings.sandbox == SandboxKind::Docker, docker),
+    ];
+    let ready = parts
+        .iter()
+        .filter(|part| part.needed)
+        .all(|part| part.checks.iter().all(|check| check.state != "broken"));
+    Ok(Summary { parts, ready })
+}
+
+fn part(name: &'static str, needed: bool, findings: Vec<Finding>) -> Part {
+    let checks = findings
+        .into_iter()
+        .map(|finding| Check {
+            what: finding.promise.to_owned(),
+            state: match finding.state {
+                State::Kept => "kept",
+                State::Weaker => "weaker",
+                State::Broken => "broken",
+            },
+            detail: finding.detail,
+            remedy: finding.remedy,
+        })
+        .collect();
+    Part {
+        name,
+        needed,
+        checks,
+    }
+}
+
+/// Python for candidates, and room for runs.
+fn machine(context: &Context) -> Vec<Check> {
+    let script = "import sys; print('%d.%d.%d' % sys.version_info[:3]); sys.exit(sys.version_info < (3, 10))";
+    let python = std::process::Command::new("/usr/bin/python3")
+        .args(["-c", script])
+        .output();
+    let python = match python {
+        Ok(output) => {
+            let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            check(
+                "/usr/bin/python3",
+                output.status.success(),
+                version,
+                "install Python 3.10 or later as /usr/bin/python3",
+            )
+        }
+        Err(error) => check(
+            "/usr/bin/python3",
+            false,
+            error.to_string(),
+            "apt-get install python3, or the like of your distribution",
+        ),
+    };
+    let data = context.project.root().join("data");
+    let writable = tempfile::tempfile_in(&data);
+    let detail = match &writable {
+        Ok(_) => "can be written".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let data = check(
+        "data/",
+        writable.is_ok(),
+        detail,
+        "give yourself the right to write there, or free some room",
+    );
+    vec![python, data]
+}
+
+fn check(what: &str, kept: bool, detail: String, remedy: &str) -> Check {
+    Check {
+        what: what.to_owned(),
+        state: if kept { "kept" } else { "broken" },
+        detail,
+        remedy: (!kept).then(|| remedy.to_owned()),
+    }
+}

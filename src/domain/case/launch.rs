@@ -1,0 +1,162 @@
+//! One start of the candidate: its route, what is typed, and the limits.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::reply::Reply;
+
+/// How the candidate is entered.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Route {
+    /// `harness ARGS…`
+    Cli,
+    /// `harness -p PROMPT ARGS…`
+    Headless,
+    /// `harness api`, one request a line on standard input
+    Api,
+    /// `harness ARGS…` in a terminal, keys typed, screen read
+    Terminal,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Launch {
+    pub route: Route,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<String>,
+    /// Added to the environment; an empty value removes the variable.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Where it starts; the workspace unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// For `api`: the requests, sent one a line; a string is sent as it stands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<Value>,
+    /// For `terminal`: columns and rows; 80 × 24 unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<[u16; 2]>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<Key>,
+    /// The mock model's replies, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub script: Vec<Reply>,
+    /// Limit of this launch in seconds; 900 unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit_s: Option<u32>,
+}
+
+/// One step at the terminal: exactly one of the keys is given.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Key {
+    /// Go on when the screen shows this text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub r#type: Option<String>,
+    /// `enter`, `tab`, `shift-tab`, `esc`, `up`, `down`, `left`, `right`, `backspace`, `ctrl-a` … `ctrl-z`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub press: Option<String>,
+    /// Pasted at once, in bracketed-paste marks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paste: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resize: Option<[u16; 2]>,
+}
+
+pub const DEFAULT_TIME_LIMIT_S: u32 = 900;
+
+impl Launch {
+    pub fn time_limit_s(&self) -> u32 {
+        self.time_limit_s.unwrap_or(DEFAULT_TIME_LIMIT_S)
+    }
+
+    /// Main steps that the script can serve; a request beyond them is an overrun.
+    pub fn n_steps(&self) -> usize {
+        self.script
+            .iter()
+            .filter(|reply| !reply.is_side())
+            .map(|reply| reply.times.unwrap_or(1) as usize)
+            .sum()
+    }
+
+    pub(super) fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut fault = |wrong: bool, text: &str| {
+            if wrong {
+                faults.push(text.to_owned());
+            }
+        };
+        fault(
+            (self.route == Route::Headless) != self.prompt.is_some(),
+            "`prompt` belongs to route \"headless\", and only there",
+        );
+        fault(
+            (self.route == Route::Api) == self.requests.is_empty(),
+            "`requests` belong to route \"api\", and only there",
+        );
+        fault(
+            self.route != Route::Terminal && (self.size.is_some() || !self.keys.is_empty()),
+            "`size` and `keys` belong to route \"terminal\"",
+        );
+        fault(
+            matches!(self.route, Route::Api | Route::Terminal) && self.stdin.is_some(),
+            "`stdin` belongs to the routes \"cli\" and \"headless\"",
+        );
+        fault(self.time_limit_s == Some(0), "a time limit is at least 1 s");
+        for key in &self.keys {
+            let n_given = usize::from(key.wait.is_some())
+                + usize::from(key.r#type.is_some())
+                + usize::from(key.press.is_some())
+                + usize::from(key.paste.is_some())
+                + usize::from(key.resize.is_some());
+            if n_given != 1 {
+                faults.push("a key is exactly one of wait, type, press, paste, resize".to_owned());
+            } else if let Some(name) = &key.press
+                && key_bytes(name).is_none()
+            {
+                faults.push(format!("{name:?} is no key"));
+            }
+        }
+        for (reply_idx, reply) in self.script.iter().enumerate() {
+            if let Err(message) = reply.check() {
+                faults.push(format!("script step {}: {message}", reply_idx + 1));
+            }
+        }
+        faults
+    }
+}
+
+/// What a named key sends.
+pub fn key_bytes(name: &str) -> Option<Vec<u8>> {
+    let bytes: &[u8] = match name {
+        "enter" => b"\r",
+        "tab" => b"\t",
+        "shift-tab" => b"\x1b[Z",
+        "esc" => b"\x1b",
+        "up" => b"\x1b[A",
+        "down" => b"\x1b[B",
+        "right" => b"\x1b[C",
+        "left" => b"\x1b[D",
+        "backspace" => b"\x7f",
+        _ => {
+            let letter = name.strip_prefix("ctrl-")?.as_bytes();
+            return match letter {
+                [letter @ b'a'..=b'z'] => Some(vec![letter - b'a' + 1]),
+                _ => None,
+            };
+        }
+    };
+    Some(bytes.to_vec())
+}

@@ -2,10 +2,6 @@
 
 import json
 import os
-import subprocess
-import tempfile
-
-from . import processes
 
 EVENTS = ("session_start", "user_prompt", "before_tool", "after_tool", "before_compact", "stop")
 KEYS = ("match", "command", "timeout_s")
@@ -72,8 +68,13 @@ class Hooks:
         return printed
 
     def _run_one(self, event, hook, facts) -> str:
+        import subprocess
+
+        from . import processes
+
         timeout_s = hook.get("timeout_s", DEFAULT_TIMEOUT_S)
-        with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        scratch = processes.scratch_file
+        with scratch() as stdin, scratch() as stdout, scratch() as stderr:
             stdin.write(json.dumps(facts, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
             stdin.seek(0)
             process = processes.spawn(hook["command"], self.cwd, self.environment(), stdin, stdout, stderr)

@@ -29,6 +29,16 @@ def spawn(command, cwd, env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, s
     return process
 
 
+def scratch_file():
+    """A file without a name and, where the system can, without a place on disk."""
+    try:
+        return os.fdopen(os.memfd_create("harness"), "w+b")
+    except (AttributeError, OSError):
+        import tempfile
+
+        return tempfile.TemporaryFile()
+
+
 def signal_group(group, number) -> bool:
     """Send a signal to a process group; return whether it has members."""
     try:
@@ -137,8 +147,9 @@ class Capture:
         if len(self.tail) > 8 * self.half:
             self.tail = self.tail[-self.half :]
 
-    def text(self) -> str:
-        self.add(b"", final=True)
+    def text(self, is_final=True) -> str:
+        if is_final:
+            self.add(b"", final=True)
         n_left_out = self.n_chars - 2 * self.half
         if n_left_out <= 0:
             return self.head + self.tail

@@ -3,7 +3,7 @@
 import os
 import re
 
-from . import compaction, listings, processes, store
+from . import compaction, listings, store
 from .changes import Refused
 from .errors import PromptBlocked, SessionNotFound, UsageError
 from .flags import SESSION_ID
@@ -65,6 +65,8 @@ def shell_line(conversation, command: str) -> str:
     """Run the command of a `!` line for the user and put it into the conversation."""
     if not command.strip():
         raise UsageError("empty command")
+    from . import processes
+
     limit_s = conversation.settings["bash_timeout_s"]
     output = processes.run_command(command, conversation.workspace, conversation.shell_env(), limit_s)
     conversation.session.append(Message("user", f"<shell>\n$ {command}\n{output}\n</shell>"))

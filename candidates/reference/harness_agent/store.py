@@ -1,7 +1,6 @@
 """The state directory's sessions: making, finding, copying and deleting them."""
 
 import os
-import shutil
 import time
 
 from .errors import SessionNotFound, UsageError
@@ -126,6 +125,8 @@ def take_over(target: Session, source: Session):
 def copy_checkpoints(source_id: str, target_id: str):
     source = checkpoint_directory(source_id)
     if os.path.isdir(source):
+        import shutil
+
         shutil.copytree(source, checkpoint_directory(target_id))
 
 
@@ -135,4 +136,6 @@ def delete(session_id: str):
     if not os.path.lexists(path):
         raise SessionNotFound(f"session not found: {session_id}")
     os.unlink(path)
+    import shutil
+
     shutil.rmtree(checkpoint_directory(session_id), ignore_errors=True)

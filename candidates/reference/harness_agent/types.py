@@ -1,22 +1,23 @@
-"""Data that crosses the three contracts; fields may be added, none renamed."""
+"""Data that crosses the three contracts; fields may be added, none renamed.
 
-from dataclasses import dataclass, field
+Plain classes: `dataclasses` would be the slowest import of a start.
+"""
 
 
-@dataclass
 class ToolCall:
-    id: str
-    name: str
-    arguments: str  # JSON text, as the model sent it
+    def __init__(self, id: str, name: str, arguments: str):
+        self.id = id
+        self.name = name
+        self.arguments = arguments  # JSON text, as the model sent it
 
 
-@dataclass
 class Message:
-    role: str  # system, user, assistant or tool
-    content: str = ""
-    tool_calls: list[ToolCall] = field(default_factory=list)
-    tool_call_id: str = ""
-    origin: str = ""  # `hook` for what a stop hook said; not sent
+    def __init__(self, role: str, content="", tool_calls=None, tool_call_id="", origin=""):
+        self.role = role  # system, user, assistant or tool
+        self.content = content
+        self.tool_calls = tool_calls or []
+        self.tool_call_id = tool_call_id
+        self.origin = origin  # `hook` for what a stop hook said; not sent
 
     def wire(self) -> dict:
         """The message as it stands in a request and in a session file."""
@@ -39,32 +40,32 @@ class Message:
         return cls(wire["role"], wire.get("content") or "", calls, wire.get("tool_call_id", ""))
 
 
-@dataclass
 class ToolResult:
     """What one call answers: one `tool` message."""
 
-    text: str
-    denied: bool = False
+    def __init__(self, text: str, denied=False):
+        self.text = text
+        self.denied = denied
 
 
-@dataclass
 class Options:
     """What the command line or the evaluation API asks for."""
 
-    cwd: str = ""  # empty: the current directory
-    flags: dict = field(default_factory=dict)  # flag name without dashes -> value
-    front: object = None  # who is told what happens; see front.py
+    def __init__(self, cwd="", flags=None, front=None):
+        self.cwd = cwd  # empty: the current directory
+        self.flags = flags or {}  # flag name without dashes -> value
+        self.front = front  # who is told what happens; see front.py
 
 
-@dataclass
 class Result:
     """How a run ended; `exit_code` is from the closed table of the document."""
 
-    text: str = ""
-    exit_code: int = 0
-    session_id: str = ""
-    turns: int = 0
-    tool_calls: list[dict] = field(default_factory=list)
-    denials: int = 0
-    usage: dict = field(default_factory=dict)
-    error: str = ""
+    def __init__(self, text="", exit_code=0, session_id="", turns=0, tool_calls=None, denials=0, usage=None, error=""):
+        self.text = text
+        self.exit_code = exit_code
+        self.session_id = session_id
+        self.turns = turns
+        self.tool_calls = tool_calls if tool_calls is not None else []
+        self.denials = denials
+        self.usage = usage or {}
+        self.error = error

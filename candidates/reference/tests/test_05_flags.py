@@ -222,7 +222,8 @@ class Formats(Case):
         self.assertNotIn("\x1b", ran.out)
         scenario = self.scenario([call("list"), say("x")])
         process = subprocess.Popen([HARNESS, "-p", "go", "--session-id", "s", "--output-format", "stream-json"], cwd=self.ws,
-                                   env=self.env(scenario), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)  # fmt: skip
+                                   env=self.env(scenario), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL)  # fmt: skip
         process.stdout.close()
         process.wait()
         self.assertEqual(self.stored("s")[-1], ("assistant", "x"))
@@ -343,8 +344,8 @@ class ModelAndLimits(Case):
         self.headless("/model m-chosen", "-c")
         self.assertEqual(self.model("-c", *args), "m-chosen")
         self.assertEqual(self.model("-c", *args, "--model", "m-flag"), "m-flag")
-        self.assertEqual(self.interactive("/model m-typed", "go", args=("--model", "m-flag")).requests[0]["model"], "m-typed")
         self.assertEqual(self.headless("/compact", "-c").requests[0]["model"], "m-chosen")
+        self.assertEqual(self.interactive("/model m-typed", "go", args=("--model", "m-flag")).requests[0]["model"], "m-typed")
 
     def test_stream(self):
         """flags.stream.switch"""

@@ -318,7 +318,7 @@ class OtherOperations(ApiCase):
                            run("b"), run("/todos"), script=script, args=("--permission-mode", "auto"))  # fmt: skip
         self.assertEqual((got[0], got[5], got[6]["session_id"], got[6]["todos"], got[6]["permission_mode"]), ({}, {}, None, [], "auto"))
         self.assertEqual([one["result"] for one in got[7]["tool_calls"]], ["error: read it first: f", f"error: outside the workspace: {extra}/g"])
-        self.assertEqual((self.ran.requests[2]["model"], self.ran.contents(2), got[8]["text"]), ("m-test", ["b"], "no todos"))
+        self.assertEqual((self.ran.requests[2]["model"], self.ran.contents(2), got[8]["text"]), ("m-test", ["b"], "[no todos]"))
         self.assertNotEqual(got[4]["session_id"], got[7]["session_id"])
         self.assertEqual(self.headless("x", "-r", got[4]["session_id"]).contents(0)[0], "a")
 

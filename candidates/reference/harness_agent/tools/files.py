@@ -3,10 +3,8 @@
 The helpers above the tools are the rules that every file tool obeys; `patch` and `search` use them too.
 """
 
-import hashlib
 import os
 import stat
-import tempfile
 
 from ..errors import ToolError
 
@@ -18,6 +16,8 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 def digest(data: bytes) -> str:
+    import hashlib
+
     return hashlib.sha256(data).hexdigest()
 
 
@@ -126,7 +126,8 @@ def replace_file(real: str, data: bytes, mode=None):
             mode = stat.S_IMODE(os.stat(real).st_mode)
         except FileNotFoundError:
             mode = 0o666 & ~current_umask()
-    handle, temporary = tempfile.mkstemp(prefix=".harness-", dir=folder)
+    temporary = os.path.join(folder, f".harness-{os.urandom(8).hex()}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

@@ -79,7 +79,7 @@ def sections(text):
         if not line and section:
             n_empty += 1  # belongs to the section only when more of it follows
             continue
-        verb = next((verb for header, verb in HEADERS.items() if line.startswith(header)), None)
+        verb = next((verb for header, verb in HEADERS.items() if line == header or line.startswith(header + " ")), None)
         at_end = number == last + 1 and line.rstrip() == END
         if verb or at_end or line.startswith("*** "):
             if section:

@@ -1,8 +1,9 @@
 """bash and job: commands of the model, in the foreground and in the background."""
 
 import os
+import select
 import signal
-import tempfile
+import threading
 import time
 
 from .. import processes
@@ -43,23 +44,27 @@ class Jobs:
 
 
 class Job:
+    """One background command; a thread takes in what it writes, so that it never waits for a reader."""
+
     def __init__(self, command, cwd, env):
-        self.output_file = tempfile.TemporaryFile()
-        self.process = processes.spawn(command, cwd, env, stdout=self.output_file)
+        self.process = processes.spawn(command, cwd, env)
+        self.pipe = self.process.stdout.fileno()
+        os.set_blocking(self.pipe, False)
+        self.capture = processes.Capture()
+        self.lock = threading.Lock()
         self.killed = False
+        threading.Thread(target=self._take_in, daemon=True).start()
 
     def output(self) -> str:
         status = self.process.poll()
-        capture = processes.Capture()
-        at = 0  # `pread`, because the command shares the file position
-        while data := os.pread(self.output_file.fileno(), 65536, at):
-            capture.add(data)
-            at += len(data)
+        with self.lock:
+            processes.drain(self.pipe, self.capture)
+            text = self.capture.text(is_final=False)
         if self.killed:
             last = "[killed]"
         else:
             last = "[running]" if status is None else processes.exit_line(status)
-        return processes.with_last_line(capture.text(), last)
+        return processes.with_last_line(text, last)
 
     def kill(self):
         """End the process group, politely at first; a job that has ended is left alone."""
@@ -74,3 +79,10 @@ class Job:
                 return
             time.sleep(0.01)
         processes.kill_group(self.process)
+
+    def _take_in(self):
+        is_open = True
+        while is_open:
+            select.select([self.pipe], [], [])
+            with self.lock:
+                is_open = processes.drain(self.pipe, self.capture)

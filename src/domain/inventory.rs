@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::Serialize;
+
 use super::clause::ClauseId;
 use super::place::Place;
 
@@ -40,6 +42,40 @@ pub enum State {
     Clauses(Vec<ClauseId>),
     /// Left out; a word of the closed list of reasons.
     Pruned(String),
+}
+
+/// What became of the features of one harness.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    pub harness: String,
+    pub n_features: usize,
+    /// Merged into one clause.
+    pub n_merged: usize,
+    /// Split over several clauses.
+    pub n_split: usize,
+    pub n_pruned: usize,
+    /// In no state, or in several.
+    pub n_open: usize,
+}
+
+impl Inventory {
+    /// Counts the features by their state.
+    pub fn tally(&self) -> Tally {
+        let mut tally = Tally {
+            harness: self.harness.clone(),
+            n_features: self.features.len(),
+            ..Tally::default()
+        };
+        for feature in &self.features {
+            match feature.state() {
+                Some(State::Clause(_)) => tally.n_merged += 1,
+                Some(State::Clauses(_)) => tally.n_split += 1,
+                Some(State::Pruned(_)) => tally.n_pruned += 1,
+                None => tally.n_open += 1,
+            }
+        }
+        tally
+    }
 }
 
 impl Feature {

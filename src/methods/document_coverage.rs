@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::document_check::{Tally, tally};
 use crate::domain::clause::{ClauseId, Scenario};
 use crate::domain::document::Document;
-use crate::domain::inventory::{Inventory, State};
+use crate::domain::inventory::{Inventory, State, Tally};
 
 /// The whole table, sorted in the order of the document.
 #[derive(Debug, Serialize)]
@@ -95,7 +94,7 @@ pub fn coverage(document: &Document, inventories: &[Inventory]) -> Coverage {
     Coverage {
         chapters,
         clauses,
-        harnesses: inventories.iter().map(tally).collect(),
+        harnesses: inventories.iter().map(Inventory::tally).collect(),
         pruned,
     }
 }

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Classify, Context, Failure, Kind, Result};
 use crate::domain::document::Document;
-use crate::domain::inventory::Inventory;
+use crate::domain::inventory::{Inventory, Tally};
 use crate::domain::place::Finding;
 use crate::domain::vocabulary::Examples;
-use crate::methods::document_check::{self, Material, Tally};
+use crate::methods::document_check::{self, Material};
 use crate::methods::document_coverage::{self, Coverage};
 use crate::methods::document_render;
 use crate::storage::{documents, inventory, vocabulary};
@@ -72,7 +72,7 @@ pub fn check(context: &Context, config: &Config) -> Result<CheckSummary> {
         n_clauses: document.clauses().count(),
         n_aliases: aliases.len(),
         n_homonyms: homonyms.len(),
-        harnesses: inventories.iter().map(document_check::tally).collect(),
+        harnesses: inventories.iter().map(Inventory::tally).collect(),
         findings: findings
             .iter()
             .map(|finding| found(context, finding))

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
-
 use super::CHAPTERS;
 use crate::domain::clause::ClauseId;
 use crate::domain::document::Document;
@@ -12,38 +10,6 @@ use crate::domain::place::{Finding, Place};
 
 /// How many features without a state a finding names.
 const N_SHOWN: usize = 5;
-
-/// What became of the features of one harness.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Tally {
-    pub harness: String,
-    pub n_features: usize,
-    /// Merged into one clause.
-    pub n_merged: usize,
-    /// Split over several clauses.
-    pub n_split: usize,
-    pub n_pruned: usize,
-    /// In no state, or in several.
-    pub n_open: usize,
-}
-
-/// Counts the features of an inventory by their state.
-pub fn tally(inventory: &Inventory) -> Tally {
-    let mut tally = Tally {
-        harness: inventory.harness.clone(),
-        n_features: inventory.features.len(),
-        ..Tally::default()
-    };
-    for feature in &inventory.features {
-        match feature.state() {
-            Some(State::Clause(_)) => tally.n_merged += 1,
-            Some(State::Clauses(_)) => tally.n_split += 1,
-            Some(State::Pruned(_)) => tally.n_pruned += 1,
-            None => tally.n_open += 1,
-        }
-    }
-    tally
-}
 
 /// Features without a state give one finding a file; every other fault has its own.
 pub fn check(

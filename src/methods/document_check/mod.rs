@@ -18,8 +18,6 @@ use crate::domain::inventory::Inventory;
 use crate::domain::place::Finding;
 use crate::domain::vocabulary::{Alias, Examples, Homonym};
 
-pub use features::{Tally, tally};
-
 /// The slugs of the chapters, in order; the number of a chapter is its position here, from 1.
 pub const CHAPTERS: [&str; 11] = [
     "deliverable",

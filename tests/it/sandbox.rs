@@ -11,6 +11,7 @@ use doc2harness::adapters::sandbox::{
     Cell, CellSpec, Docker, DockerConfig, Ended, Exit, Launch, Limits, Mount, Namespaces, Sandbox,
     SandboxError, Terminal, TerminalEvent, TerminalSize,
 };
+use futures_util::StreamExt;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -1041,4 +1042,62 @@ fn missing_image_is_said_so() {
         );
         assert!(error.to_string().contains(".ci/base-image"));
     });
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn image_that_cannot_run_our_program_is_said_so() {
+    const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
+    on_docker(|place| async move {
+        // Nothing at all, and a loader that finds no library: the daemon fails to start the one, the other starts and dies.
+        for (name, file) in [("empty", None), ("loader", Some(LOADER))] {
+            let image = format!("doc2harness-test-{name}:1");
+            import_image(&image, file).await;
+            let docker = Docker::connect(DockerConfig {
+                image: image.clone(),
+                ..docker_config()
+            })
+            .await
+            .unwrap();
+            let error = docker
+                .open(place.spec())
+                .await
+                .err()
+                .expect("a cell was opened");
+            assert!(
+                matches!(&error, SandboxError::Setup { .. }),
+                "{name}: {error:?}"
+            );
+            if file.is_some() {
+                assert!(error.to_string().contains("libgcc_s.so.1"), "{error}");
+            }
+            let client = bollard::Docker::connect_with_unix_defaults().unwrap();
+            let force = bollard::query_parameters::RemoveImageOptionsBuilder::default()
+                .force(true)
+                .build();
+            client
+                .remove_image(&image, Some(force), None)
+                .await
+                .unwrap();
+        }
+    });
+}
+
+/// Makes an image that holds one file of the host, or none.
+async fn import_image(image: &str, file: Option<&str>) {
+    let mut tar = tar::Builder::new(Vec::new());
+    if let Some(file) = file {
+        tar.append_path_with_name(Path::new(file).canonicalize().unwrap(), &file[1..])
+            .unwrap();
+    }
+    let options = bollard::query_parameters::CreateImageOptionsBuilder::default()
+        .from_src("-")
+        .repo(image)
+        .build();
+    let client = bollard::Docker::connect_with_unix_defaults().unwrap();
+    let body = bollard::body_full(tar.into_inner().unwrap().into());
+    let mut progress = std::pin::pin!(client.create_image(Some(options), Some(body), None));
+    while let Some(step) = progress.next().await {
+        step.unwrap();
+    }
 }

@@ -29,6 +29,7 @@ use tokio::time::{Instant, timeout};
 
 use super::cell::Remains;
 use super::error::SandboxError;
+use super::init::SPEAKER;
 use super::maker::{Maker, owner};
 use super::protocol::Setup;
 use super::spec::{Limits, Mount};
@@ -329,7 +330,8 @@ impl Docker {
             }
             container.remove().await;
         }
-        if said.contains("GLIBC") || said.contains("not found") || said.contains("exec format") {
+        // What is said by anybody else comes from a loader that cannot load us.
+        if !said.is_empty() && !said.contains(SPEAKER) {
             let why = format!(
                 "this program does not run in image {} ({})",
                 self.image,

@@ -26,6 +26,9 @@ use super::protocol::{self, Failure, FromInit, Setup, Step, ToInit};
 /// The step that fails when the kernel does not let us make namespaces.
 pub(super) const STEP_NAMESPACES: &str = "create user, mount, pid and network namespaces";
 
+/// Begins everything that process 1 says on standard error, before it has anybody else to tell.
+pub(super) const SPEAKER: &str = "sandbox init";
+
 /// Runs process 1 of a cell and never returns. `arguments` are those after [`super::INIT_ARGUMENT`]: none when the
 /// control stream is standard input, or `--connect SOCKET`.
 pub fn init_main(arguments: impl Iterator<Item = OsString>) -> ! {
@@ -39,7 +42,7 @@ pub fn init_main(arguments: impl Iterator<Item = OsString>) -> ! {
     let code = match control {
         Ok(control) => run(control),
         Err(error) => {
-            eprintln!("sandbox init: {error}");
+            eprintln!("{SPEAKER}: {error}");
             2
         }
     };

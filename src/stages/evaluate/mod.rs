@@ -1,0 +1,207 @@
+//! Runs the suite against candidates, one cell a case. Evidence is stored before the outcome that names it, so a run
+//! that is killed at any point goes on with what is missing.
+
+mod plan;
+mod units;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::sandboxes::{self, SandboxKind, Settings};
+use super::trial::Bench;
+use super::{Context, Failure, Kind, Result};
+use crate::adapters::junit;
+use crate::domain::case::CaseId;
+use crate::domain::suite::Suite;
+use crate::domain::verdict::{Outcome, Verdict};
+use crate::methods::suite_check;
+use crate::storage::runs::{Plan, Run, RunError, UnitOutcome, hex};
+use crate::storage::{documents, suite};
+
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Names below `candidates/`, or paths.
+    pub candidates: Vec<String>,
+    /// Ids, categories or prefixes of ids; everything when empty.
+    pub cases: Vec<String>,
+    pub sandbox: SandboxKind,
+    pub jobs: usize,
+    /// The id of the new run; the day and a letter unless said.
+    pub run: Option<String>,
+    /// Go on with this run instead; candidates and cases are those of its plan.
+    pub resume: Option<String>,
+    /// Nonces are drawn from it; drawn itself unless said.
+    pub seed: Option<String>,
+    /// Run the units in an order drawn from this number instead of by id.
+    pub shuffle: Option<u64>,
+    /// Outcomes that are taken over instead of run.
+    pub known: Vec<UnitOutcome>,
+    pub settings: Settings,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    pub run: String,
+    pub folder: PathBuf,
+    pub sandbox: String,
+    /// Units of the plan: cases and controls, for each candidate.
+    pub n_units: usize,
+    /// Units that this call ran.
+    pub n_run: usize,
+    /// Units that our side broke, after all attempts; counted as neither.
+    pub n_invalid: usize,
+    pub duration_ms: u64,
+    pub plan: Plan,
+    pub verdicts: Vec<Verdict>,
+}
+
+/// Reads the suite and checks it against the document; findings are a fault of the files.
+pub fn suite(context: &Context) -> Result<Suite> {
+    let document = documents::read(&context.project.document())
+        .map_err(|findings| Failure::findings(&findings))?;
+    let suite =
+        suite::read(&context.project.cases()).map_err(|findings| Failure::findings(&findings))?;
+    let findings = suite_check::check(&suite, &document);
+    if findings.is_empty() {
+        Ok(suite)
+    } else {
+        Err(Failure::findings(&findings))
+    }
+}
+
+pub fn run(context: &Context, config: &Config) -> Result<Summary> {
+    let suite = suite(context)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(config.jobs.max(1))
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(evaluate(context, config, &suite));
+    // A blocked task of a cell that was dropped must not hold us.
+    runtime.shutdown_timeout(Duration::from_secs(2));
+    result
+}
+
+/// The newest run of the same cases on the same candidates in the same sandbox, gone on with when it is not whole;
+/// a new run when there is none, or when `anew` says so.
+pub fn again(context: &Context, config: &Config, anew: bool) -> Result<Summary> {
+    let suite = suite(context)?;
+    let wanted = plan::plan(context, config, &suite, config.sandbox.as_str())?;
+    let runs = context.project.runs();
+    let mut same = None;
+    for id in Run::list(&runs).map_err(run_failure)?.into_iter().rev() {
+        let run = Run::open(&runs, &id).map_err(run_failure)?;
+        if !anew && run.plan.is_about_the_same(&wanted) {
+            same = Some(id);
+            break;
+        }
+    }
+    run(
+        context,
+        &Config {
+            resume: same,
+            ..config.clone()
+        },
+    )
+}
+
+async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<Summary> {
+    let began = Instant::now();
+    let sandbox = sandboxes::open(context, config.sandbox, &config.settings.image).await?;
+    let mut run = match &config.resume {
+        Some(id) => plan::resumed(context, id, suite, sandbox.name())?,
+        None => {
+            let plan = plan::plan(context, config, suite, sandbox.name())?;
+            let mut run = Run::create(&context.project.runs(), plan).map_err(run_failure)?;
+            for unit in &config.known {
+                run.record(unit).map_err(run_failure)?;
+            }
+            run
+        }
+    };
+    let bench = Arc::new(Bench {
+        sandbox: sandbox.clone(),
+        limits: config.settings.limits.clone(),
+        cells: sandboxes::cells(context, &config.settings.cells)?,
+        run: run.id().to_owned(),
+        seed: run.plan.seed.clone(),
+    });
+    let mut units = run.missing().map_err(run_failure)?;
+    if let Some(number) = config.shuffle {
+        units.sort_by_cached_key(|(candidate, case)| {
+            hex(&Sha256::digest(format!("{number}\0{candidate}\0{case}")))
+        });
+    }
+    context.progress.begin("evaluate", Some(units.len() as u64));
+    let n_run = units.len();
+    let mut trees = BTreeMap::new();
+    for planned in &run.plan.candidates {
+        if units.iter().any(|(name, _)| *name == planned.name) {
+            let tree = units::installed(context, config, &bench, planned).await?;
+            trees.insert(planned.name.clone(), tree);
+        }
+    }
+    let ended = units::run_units(context, config, suite, &bench, &trees, units, &mut run).await;
+    context.progress.end(&match &ended {
+        Ok(()) => format!("{n_run} units in {:.1} s", began.elapsed().as_secs_f64()),
+        Err(failure) => failure.to_string(),
+    });
+    ended?;
+    let outcomes = run.outcomes().map_err(run_failure)?;
+    Ok(Summary {
+        run: run.id().to_owned(),
+        folder: run.folder().to_path_buf(),
+        sandbox: run.plan.sandbox.clone(),
+        n_units: run.plan.candidates.len() * run.plan.cases.len(),
+        n_run,
+        n_invalid: outcomes
+            .iter()
+            .filter(|unit| matches!(unit.outcome, Outcome::Invalid(_)))
+            .count(),
+        duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        verdicts: run.verdicts().map_err(run_failure)?,
+        plan: run.plan,
+    })
+}
+
+/// Writes the verdicts of a run as JUnit XML.
+pub fn write_junit(context: &Context, id: &str, file: &Path) -> Result<()> {
+    let run = Run::open(&context.project.runs(), id).map_err(run_failure)?;
+    let durations: BTreeMap<(String, CaseId), u64> = run
+        .outcomes()
+        .map_err(run_failure)?
+        .into_iter()
+        .map(|unit| ((unit.candidate, unit.case), unit.duration_ms))
+        .collect();
+    let verdicts = run.verdicts().map_err(run_failure)?;
+    let xml = junit::xml(id, &verdicts, &run.plan.facts(), |candidate, case| {
+        durations
+            .get(&(candidate.to_owned(), case.clone()))
+            .copied()
+    })?;
+    std::fs::write(file, xml)
+        .map_err(|error| Failure::environment(format!("cannot write {}: {error}", file.display())))
+}
+
+/// Gives the errors of a run's folder their kinds.
+pub fn run_failure(error: RunError) -> Failure {
+    let kind = match &error {
+        RunError::Missing(_) | RunError::Exists(_) | RunError::Busy(_) => Kind::User,
+        RunError::File { .. } | RunError::DiskFull { .. } => Kind::Environment,
+        RunError::Broken { .. } | RunError::NoEvidence { .. } => Kind::Settings,
+    };
+    let missing = matches!(error, RunError::Missing(_));
+    let failure = Failure {
+        kind,
+        source: error.into(),
+        hints: Vec::new(),
+    };
+    match missing {
+        true => failure.hint("ls data/runs"),
+        false => failure,
+    }
+}

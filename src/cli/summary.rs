@@ -177,7 +177,7 @@ mod tests {
             text,
             "a/b                                           FAIL    assertion\n  \
              expected  stdout lacks \"x\"\n  \
-             saw       ␛[2Jx␊y\n  \
+             saw       ␛[2Jx↵y\n  \
              where     launch 1\n  \
              controls  readable pass\n  \
              more      pipeline show r a/b"

@@ -23,7 +23,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The same on one line: line breaks become `␊`, tabs `␉`.
+/// The same on one line: line breaks become `↵`, tabs `⇥`.
 pub fn visible_line(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);
@@ -52,6 +52,8 @@ pub fn shortened(text: &str, n_chars: usize) -> Cow<'_, str> {
 
 fn push_sign(out: &mut String, c: char) {
     match c {
+        '\n' => out.push('↵'),
+        '\t' => out.push('⇥'),
         '\0'..='\x1f' => out.push(char::from_u32(0x2400 + c as u32).expect("pictures of C0")),
         '\x7f' => out.push('␡'),
         _ => write!(out, "⟨U+{:04X}⟩", c as u32).expect("a String takes everything"),
@@ -86,7 +88,7 @@ mod tests {
         check("a\u{200b}b\u{feff}", "a⟨U+200B⟩b⟨U+FEFF⟩");
         check("tag\u{e0041}", "tag⟨U+E0041⟩");
         check("not\u{ffff}", "not⟨U+FFFF⟩");
-        assert_eq!(visible_line("a\nb\tc\x1b"), "a␊b␉c␛");
+        assert_eq!(visible_line("a\nb\tc\x1b"), "a↵b⇥c␛");
     }
 
     #[test]

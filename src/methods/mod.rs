@@ -16,6 +16,7 @@ pub mod issue_vectors;
 pub mod judge;
 pub mod ranking_quality;
 pub mod relevance;
+pub mod report;
 pub mod statistics;
 pub mod suite_check;
 pub mod summary;

@@ -9,13 +9,14 @@ pub mod failure;
 pub mod stored_run;
 
 pub mod analyze;
+pub mod rank;
+pub mod report;
 pub mod show;
 
 // Mining.
 pub mod cluster;
 pub mod filter;
 pub mod judged_set;
-pub mod rank;
 pub mod scoring;
 
 // Running candidates.

@@ -11,6 +11,7 @@ mod evaluate;
 mod layers;
 mod project;
 mod review;
+mod report;
 mod sandbox;
 mod show;
 mod stored_run;

@@ -1,0 +1,16 @@
+//! A run as a report: [`compose`] collects what is to be said, [`html`] and [`markdown`] say it.
+//!
+//! The same stored run gives the same bytes: there is no clock here, and everything is sorted.
+
+mod comparison;
+mod composition;
+mod html;
+mod markdown;
+
+pub use comparison::{Change, Comparison, compare};
+pub use composition::{
+    Baseline, CandidateFacts, ControlRow, DurationRow, Inputs, InvalidUnit, Report, RunFacts,
+    SlowUnit, UnitFacts, compose,
+};
+pub use html::html;
+pub use markdown::markdown;

@@ -66,7 +66,7 @@ fn words(summary: &Summary) -> String {
 fn judged(judged: &Judged) -> String {
     let figure = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.4}"));
     let mut text = format!(
-        "{} issues, {} of them relevant, {} without a judgement left out\n\n\
+        "{} issues, {} of them relevant, {} more without a judgement\n\n\
          average precision  {}\nnDCG@50            {}\nWSS@95             {}\n\n",
         judged.n_issues,
         judged.n_relevant,

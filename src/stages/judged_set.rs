@@ -11,11 +11,10 @@ use crate::storage::issue_files;
 use crate::storage::judged::{self, Judgement};
 
 pub struct JudgedSet {
-    /// Those that have a judgement, in the order of their keys.
+    /// In the order of their keys. Issues without a judgement are scored with the others, so that rare words are
+    /// rare as in a big collection; no figure counts them.
     pub issues: Vec<Issue>,
     pub judgements: BTreeMap<IssueKey, Judgement>,
-    /// Issues without a judgement, left out.
-    pub n_unjudged: usize,
 }
 
 impl JudgedSet {
@@ -38,13 +37,8 @@ impl JudgedSet {
         if !findings.is_empty() {
             return Err(Failure::findings(&findings));
         }
-        let n_all = issues.len();
-        issues.retain(|issue| judgements.contains_key(&issue.key));
         issues.sort_by(|a, b| a.key.cmp(&b.key));
-        Ok(Self {
-            n_unjudged: n_all - issues.len(),
-            issues,
-            judgements,
-        })
+        issues.dedup_by(|a, b| a.key == b.key);
+        Ok(Self { issues, judgements })
     }
 }

@@ -16,42 +16,48 @@ pub struct Templates {
     lines: HashMap<String, HashSet<String>>,
 }
 
-/// A line that looks like a form (heading, check box, label) belongs to one when this share of the issues has it.
-const FORM_SHARE: f64 = 0.05;
-/// Any other line does so from this share on: lower, and an error that many people quote would be lost.
-const LINE_SHARE: f64 = 0.2;
-/// Fewer issues than this show no form.
-const MIN_ISSUES: usize = 3;
+/// From how many issues on, and from which share of a repository's issues on, a line counts as one of its form.
+/// Forms change over the years, so that a part of one can be rare; what many people quote, an error, must stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Shape {
+    /// A heading, a check box, a label.
+    Form,
+    /// All that stands beneath a heading: a choice of a list.
+    Answer,
+    Other,
+}
+
+impl Shape {
+    fn recurs(self, n: usize, n_issues: usize) -> bool {
+        let share = n as f64 / n_issues as f64;
+        match self {
+            Self::Form => n >= 3 && share >= 0.002,
+            Self::Answer => n >= 3 && share >= 0.005,
+            Self::Other => (n >= 3 && share >= 0.2) || (n >= 50 && share >= 0.02),
+        }
+    }
+}
 
 impl Templates {
     /// Learns from pairs of repository and body.
     pub fn learn<'a>(bodies: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let mut n_bodies: HashMap<&str, usize> = HashMap::new();
-        let mut n_lines: HashMap<&str, HashMap<String, usize>> = HashMap::new();
+        let mut n_lines: HashMap<&str, HashMap<(String, Shape), usize>> = HashMap::new();
         for (repository, body) in bodies {
             *n_bodies.entry(repository).or_default() += 1;
-            let distinct: HashSet<String> = body.lines().filter_map(normal).collect();
             let counts = n_lines.entry(repository).or_default();
-            for line in distinct {
+            for line in shaped(body) {
                 *counts.entry(line).or_default() += 1;
             }
         }
         let lines = n_lines
             .into_iter()
             .map(|(repository, counts)| {
-                let n_bodies = n_bodies[repository] as f64;
-                let recurs = |line: &str, n: usize| {
-                    let share = if is_form(line) {
-                        FORM_SHARE
-                    } else {
-                        LINE_SHARE
-                    };
-                    n >= MIN_ISSUES && n as f64 >= share * n_bodies
-                };
+                let n_bodies = n_bodies[repository];
                 let kept = counts
                     .into_iter()
-                    .filter(|(line, n)| recurs(line, *n))
-                    .map(|(line, _)| line)
+                    .filter(|((_, shape), n)| shape.recurs(*n, n_bodies))
+                    .map(|((line, _), _)| line)
                     .collect();
                 (repository.to_owned(), kept)
             })
@@ -63,31 +69,82 @@ impl Templates {
         let template = self.lines.get(repository);
         let body = without_comments(body);
         let mut parts = Parts::default();
-        let mut fence: Option<char> = None;
-        for line in body.lines() {
-            let trimmed = line.trim();
-            if let Some(sign) = fence_sign(trimmed) {
-                match fence {
-                    None => fence = Some(sign),
-                    Some(open) if open == sign => fence = None,
-                    Some(_) => {}
-                }
+        for (line, fenced) in lines(&body) {
+            let of_form =
+                normal(line).is_none_or(|line| template.is_some_and(|lines| lines.contains(&line)));
+            if of_form || is_check_box(line) || is_empty_answer(line) || is_frame(line) {
                 continue;
             }
-            let of_form = normal(trimmed)
-                .is_none_or(|line| template.is_some_and(|lines| lines.contains(&line)));
-            if of_form || is_check_box(trimmed) || is_empty_answer(trimmed) || is_frame(trimmed) {
-                continue;
-            }
-            let part = match fence {
-                Some(_) => &mut parts.code,
-                None => &mut parts.prose,
+            let part = if fenced {
+                &mut parts.code
+            } else {
+                &mut parts.prose
             };
-            part.push_str(trimmed);
+            part.push_str(line);
             part.push('\n');
         }
         parts
     }
+}
+
+/// The lines of a body without those that open and close fences, and whether each stands in a fence.
+///
+/// Some sources join all lines of a body: headings and check boxes inside a line begin a new one.
+fn lines(body: &str) -> Vec<(&str, bool)> {
+    let mut found = Vec::new();
+    let mut fence: Option<char> = None;
+    for line in body.lines() {
+        let mut rest = line.trim();
+        if let Some(sign) = fence_sign(rest) {
+            match fence {
+                None => fence = Some(sign),
+                Some(open) if open == sign => fence = None,
+                Some(_) => {}
+            }
+            continue;
+        }
+        if fence.is_none() {
+            let next = |text: &str| {
+                [" ### ", " - [x] ", " - [X] ", " - [ ] "]
+                    .iter()
+                    .filter_map(|sign| text.find(sign))
+                    .min()
+            };
+            while let Some(at) = next(rest) {
+                found.push((rest[..at].trim(), false));
+                rest = &rest[at + 1..];
+            }
+        }
+        found.push((rest.trim(), fence.is_some()));
+    }
+    found
+}
+
+/// The distinct lines of a body in the form in which they are compared, each with its shape.
+fn shaped(body: &str) -> HashSet<(String, Shape)> {
+    let lines: Vec<(&str, bool)> = lines(body)
+        .into_iter()
+        .filter(|(line, _)| !line.is_empty())
+        .collect();
+    let is_heading = |idx: usize| {
+        lines
+            .get(idx)
+            .is_some_and(|(line, _)| line.starts_with('#'))
+    };
+    let shape = |idx: usize| {
+        let (line, fenced) = lines[idx];
+        let alone =
+            idx > 0 && is_heading(idx - 1) && (idx + 1 == lines.len() || is_heading(idx + 1));
+        match (is_form(line), alone) {
+            _ if fenced => Shape::Other,
+            (true, _) => Shape::Form,
+            (false, true) => Shape::Answer,
+            (false, false) => Shape::Other,
+        }
+    };
+    (0..lines.len())
+        .filter_map(|idx| Some((normal(lines[idx].0)?, shape(idx))))
+        .collect()
 }
 
 /// The form in which lines are compared: lower case, every number the same. None for a blank line.
@@ -212,6 +269,18 @@ mod tests {
         let templates = Templates::learn(bodies.iter().map(|body| ("o/n", body.as_str())));
         let parts = templates.parts("o/n", &bodies[0]);
         assert_eq!(parts.prose, "story x\nerror: file has not been read\n");
+        let answers: Vec<String> = (0..20)
+            .map(|n| {
+                let choice = if n < 3 { "Anthropic API" } else { "other" };
+                format!(
+                    "### Platform\n\n{choice}\n\n### More\n\nstory {}\n{choice}\nend",
+                    "y".repeat(n + 1)
+                )
+            })
+            .collect();
+        let of_forms = Templates::learn(answers.iter().map(|body| ("o/n", body.as_str())));
+        assert_eq!(of_forms.parts("o/n", &answers[5]).prose, "story yyyyyy\n");
+        assert_eq!(of_forms.parts("o/n", &answers[0]).prose, "story y\n");
         let elsewhere = templates.parts("o/other", &bodies[4]);
         assert!(elsewhere.prose.starts_with("### What happened?"));
     }

@@ -27,7 +27,10 @@ pub fn judge(context: &Context, config: &Config, folder: &Path) -> Result<Judged
     let set = JudgedSet::read(folder)?;
     let scoring = Scoring::new(&set.issues, &document, &config.scoring)?;
     let mut ranking = scoring.ranking();
-    ranking.retain(|ranked| set.judgements[&ranked.key].relevant > 0);
+    ranking.retain(|ranked| {
+        let judgement = set.judgements.get(&ranked.key);
+        judgement.is_some_and(|judgement| judgement.relevant > 0)
+    });
     ranking.sort_by(|a, b| a.key.cmp(&b.key));
     let chosen: Vec<&RankedIssue> = ranking.iter().collect();
     let clusters = group(&set.issues, &scoring.terms, &chosen, &config.settings).clusters;

@@ -17,7 +17,7 @@ use crate::stages::{Context, Result};
 pub struct Judged {
     pub n_issues: usize,
     pub n_relevant: usize,
-    /// Issues of the set without a judgement, left out.
+    /// Issues of the set without a judgement: scored with the others, counted nowhere.
     pub n_unjudged: usize,
     pub average_precision: Option<f64>,
     pub ndcg_50: Option<f64>,
@@ -46,23 +46,22 @@ pub fn judge(context: &Context, config: &Config, folder: &Path) -> Result<Judged
     let ranking: Vec<JudgedIssue> = Scoring::new(&set.issues, &document, &config.scoring)?
         .ranking()
         .into_iter()
-        .map(|ranked| JudgedIssue {
-            relevant: set.judgements[&ranked.key].relevant,
-            score: ranked.relevance.score,
-            clause: ranked
-                .relevance
-                .clauses
-                .first()
-                .map(|best| best.clause.to_string()),
-            title: titles[&ranked.key].clone(),
-            key: ranked.key.to_string(),
+        .filter_map(|ranked| {
+            let best = ranked.relevance.clauses.first();
+            Some(JudgedIssue {
+                relevant: set.judgements.get(&ranked.key)?.relevant,
+                score: ranked.relevance.score,
+                clause: best.map(|best| best.clause.to_string()),
+                title: titles[&ranked.key].clone(),
+                key: ranked.key.to_string(),
+            })
         })
         .collect();
     let gains: Vec<u8> = ranking.iter().map(|issue| issue.relevant).collect();
     Ok(Judged {
-        n_issues: set.issues.len(),
+        n_issues: gains.len(),
         n_relevant: gains.iter().filter(|gain| **gain > 0).count(),
-        n_unjudged: set.n_unjudged,
+        n_unjudged: set.issues.len() - gains.len(),
         average_precision: average_precision(&gains),
         ndcg_50: ndcg(&gains, 50),
         wss_95: work_saved(&gains, 0.95),

@@ -4,6 +4,9 @@
 //! the runner needs no rights over the container's network and asks the daemon for three things only: create, start,
 //! and wait until removed. The daemon removes the container when process 1 ends, also when the runner was killed.
 
+mod container;
+mod daemon;
+
 use std::collections::HashMap;
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -13,13 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bollard::errors::Error;
-use bollard::models::{
-    ContainerCreateBody, HostConfig, HostConfigLogConfig, Mount as DockerMount, MountType,
-};
 use bollard::query_parameters::{
-    CreateContainerOptions, InspectContainerOptions, ListContainersOptionsBuilder,
-    LogsOptionsBuilder, RemoveContainerOptionsBuilder, StartContainerOptions,
-    WaitContainerOptionsBuilder,
+    ListContainersOptionsBuilder, LogsOptionsBuilder, StartContainerOptions,
 };
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
@@ -27,7 +25,8 @@ use tempfile::TempDir;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{Instant, timeout};
 
-use super::cell::Remains;
+use self::container::{Container, LABEL_MAKER, SOCKET};
+use self::daemon::sort;
 use super::error::SandboxError;
 use super::init::SPEAKER;
 use super::maker::{Maker, owner};
@@ -35,30 +34,11 @@ use super::protocol::Setup;
 use super::spec::{Limits, Mount};
 use super::{Cell, CellSpec, INIT_ARGUMENT, Sandbox, Swept};
 
-/// The oldest interface we know to work.
-const API: (u32, u32) = (1, 41);
-
-/// Containers carry these labels: what they are for, and who made them.
-const LABEL_RUN: &str = "doc2harness.run";
-const LABEL_PID: &str = "doc2harness.pid";
-const LABEL_MAKER: &str = "doc2harness.maker";
-
 /// Our folders in the temporary directory begin with this; the maker follows.
 const FOLDER_PREFIX: &str = "doc2harness-";
 
-/// Where our program and the control socket are inside.
-const PROGRAM: &str = "/.doc2harness/pipeline";
-const SOCKET_FOLDER: &str = "/.doc2harness/run";
-const SOCKET: &str = "control.sock";
-
 /// How long a started container may take to call back.
 const CALL_LIMIT: Duration = Duration::from_secs(60);
-/// How long the daemon may take to remove a container whose process has ended.
-const REMOVE_LIMIT: Duration = Duration::from_secs(60);
-
-const HINT: &str = "start it with `systemctl start docker` or `.ci/start-docker`, join the group `docker` if it is a \
-                    matter of rights, or use `--sandbox namespace`";
-
 /// How to use Docker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DockerConfig {
@@ -95,7 +75,7 @@ pub struct Docker {
 impl Docker {
     /// Finds the daemon and the image.
     pub async fn connect(config: DockerConfig) -> Result<Self, SandboxError> {
-        let client = connect_client(config.socket.as_deref()).await?;
+        let client = daemon::connect(config.socket.as_deref()).await?;
         let maker = Maker::this();
         match client.inspect_image(&config.image).await {
             Ok(_) => {}
@@ -217,91 +197,6 @@ impl Docker {
         }
     }
 
-    async fn create(
-        &self,
-        label: &str,
-        body: ContainerCreateBody,
-    ) -> Result<Container, SandboxError> {
-        let created = self
-            .client
-            .create_container(None::<CreateContainerOptions>, body)
-            .await
-            .map_err(|error| match &error {
-                Error::DockerResponseServerError {
-                    status_code: 404,
-                    message,
-                } if message.contains("No such image") => SandboxError::ImageMissing {
-                    image: self.image.clone(),
-                },
-                _ => sort(label, "create a container", error),
-            })?;
-        Ok(Container {
-            client: self.client.clone(),
-            id: created.id,
-            label: label.into(),
-            removed: false,
-        })
-    }
-
-    fn body(
-        &self,
-        label: &str,
-        mounts: &[Mount],
-        limits: &Limits,
-        folder: &Path,
-    ) -> ContainerCreateBody {
-        let own = [
-            Mount::read_only(self.folder.path().join("pipeline"), PROGRAM),
-            Mount::read_only(folder, SOCKET_FOLDER),
-        ];
-        let memory = (limits.memory_mib << 20) as i64;
-        let host = HostConfig {
-            auto_remove: Some(true),
-            network_mode: Some("none".into()),
-            readonly_rootfs: Some(true),
-            cap_drop: Some(vec!["ALL".into()]),
-            security_opt: Some(vec!["no-new-privileges:true".into()]),
-            memory: Some(memory),
-            memory_swap: Some(memory),
-            // Process 1 is counted too.
-            pids_limit: Some(limits.pids as i64 + 1),
-            nano_cpus: Some((limits.cpus * 1e9) as i64),
-            tmpfs: Some(HashMap::from([(
-                "/tmp".into(),
-                format!("rw,exec,nosuid,nodev,mode=1777,size={}m", limits.tmp_mib),
-            )])),
-            shm_size: Some((limits.tmp_mib << 20) as i64),
-            mounts: Some(own.iter().chain(mounts).map(bind).collect()),
-            // Output does not pass through the daemon.
-            log_config: Some(HostConfigLogConfig {
-                typ: Some("none".into()),
-                config: None,
-            }),
-            init: Some(false),
-            ..HostConfig::default()
-        };
-        let (uid, gid) = owner();
-        ContainerCreateBody {
-            image: Some(self.image.clone()),
-            entrypoint: Some(vec![PROGRAM.into()]),
-            cmd: Some(vec![
-                INIT_ARGUMENT.into(),
-                "--connect".into(),
-                format!("{SOCKET_FOLDER}/{SOCKET}"),
-            ]),
-            user: Some(format!("{uid}:{gid}")),
-            hostname: Some("sandbox".into()),
-            working_dir: Some("/".into()),
-            labels: Some(HashMap::from([
-                (LABEL_RUN.into(), label.into()),
-                (LABEL_PID.into(), self.maker.pid().to_string()),
-                (LABEL_MAKER.into(), self.maker.to_string()),
-            ])),
-            host_config: Some(host),
-            ..ContainerCreateBody::default()
-        }
-    }
-
     /// Runs our program once more in the image, this time to hear what it says before it dies.
     async fn why_it_died(&self, label: &str) -> SandboxError {
         let mut body = self.body(label, &[], &Limits::default(), self.folder.path());
@@ -381,140 +276,13 @@ impl Sandbox for Docker {
                     .and_then(|labels| Maker::parse(labels.get(LABEL_MAKER)?));
                 if let (true, Some(id)) = (maker.is_some_and(|maker| maker.is_dead()), container.id)
                 {
-                    swept.containers += usize::from(remove(&self.client, &id).await);
+                    swept.containers += usize::from(container::remove(&self.client, &id).await);
                 }
             }
             Ok(swept)
         }
         .boxed()
     }
-}
-
-/// A container that has not been removed yet. When this is dropped it is removed in the background.
-struct Container {
-    client: bollard::Docker,
-    id: String,
-    label: String,
-    removed: bool,
-}
-
-impl Container {
-    async fn is_running(&self) -> bool {
-        let inspected = self
-            .client
-            .inspect_container(&self.id, None::<InspectContainerOptions>)
-            .await;
-        inspected
-            .ok()
-            .and_then(|container| container.state?.running)
-            .unwrap_or(false)
-    }
-
-    /// Waits for a condition of the daemon's; a container that is not there fulfils any.
-    async fn wait(&self, condition: &str) {
-        let options = WaitContainerOptionsBuilder::default()
-            .condition(condition)
-            .build();
-        // Exit codes other than 0 arrive as errors; none is of interest.
-        let _ = self
-            .client
-            .wait_container(&self.id, Some(options))
-            .next()
-            .await;
-    }
-
-    /// Removes it by force; returns whether it was there.
-    async fn remove(mut self) -> bool {
-        self.removed = true;
-        remove(&self.client, &self.id).await
-    }
-}
-
-async fn remove(client: &bollard::Docker, id: &str) -> bool {
-    let options = RemoveContainerOptionsBuilder::default()
-        .force(true)
-        .v(true)
-        .build();
-    matches!(
-        timeout(REMOVE_LIMIT, client.remove_container(id, Some(options))).await,
-        Ok(Ok(()))
-    )
-}
-
-impl Remains for Container {
-    fn gone(mut self: Box<Self>) -> BoxFuture<'static, Result<(), SandboxError>> {
-        async move {
-            if timeout(REMOVE_LIMIT, self.wait("removed")).await.is_ok() {
-                self.removed = true;
-                return Ok(());
-            }
-            let label = self.label.clone();
-            if self.remove().await {
-                return Ok(());
-            }
-            Err(SandboxError::Lost {
-                label,
-                why: "its container cannot be removed".into(),
-            })
-        }
-        .boxed()
-    }
-}
-
-impl Drop for Container {
-    fn drop(&mut self) {
-        if let (false, Ok(runtime)) = (self.removed, tokio::runtime::Handle::try_current()) {
-            let (client, id) = (self.client.clone(), std::mem::take(&mut self.id));
-            runtime.spawn(async move { remove(&client, &id).await });
-        }
-    }
-}
-
-/// A client of a daemon that is new enough.
-async fn connect_client(socket: Option<&Path>) -> Result<bollard::Docker, SandboxError> {
-    let unusable = |why: String| SandboxError::Daemon {
-        why,
-        hint: HINT.into(),
-    };
-    let client = match socket {
-        Some(socket) => {
-            let timeout_s = REMOVE_LIMIT.as_secs() * 2;
-            bollard::Docker::connect_with_unix(
-                &socket.to_string_lossy(),
-                timeout_s,
-                bollard::API_DEFAULT_VERSION,
-            )
-        }
-        None => match std::env::var("DOCKER_HOST") {
-            Ok(host) if !host.starts_with("unix://") => {
-                let why = format!(
-                    "DOCKER_HOST is {host}, but only a daemon on this machine can show folders"
-                );
-                return Err(unusable(why));
-            }
-            _ => bollard::Docker::connect_with_unix_defaults(),
-        },
-    };
-    let client = client.map_err(|error| unusable(error.to_string()))?;
-    let client = client
-        .negotiate_version()
-        .await
-        .map_err(|error| unusable(error.to_string()))?;
-    let version = client
-        .version()
-        .await
-        .map_err(|error| unusable(error.to_string()))?;
-    let api = version.api_version.unwrap_or_default();
-    let parsed = api
-        .split_once('.')
-        .and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
-    if parsed.is_none_or(|parsed: (u32, u32)| parsed < API) {
-        return Err(unusable(format!(
-            "its interface is version {api}, and {}.{} is needed",
-            API.0, API.1
-        )));
-    }
-    Ok(client)
 }
 
 /// Makes a cell's folder and listens on the control socket in it. Only the cell's user can reach it: the folder above is
@@ -530,16 +298,6 @@ fn open_socket(folder: &Path) -> std::io::Result<UnixListener> {
     chown(&socket, Some(uid), Some(gid))?;
     chown(folder, Some(uid), Some(gid))?;
     Ok(listener)
-}
-
-fn bind(mount: &Mount) -> DockerMount {
-    DockerMount {
-        typ: Some(MountType::BIND),
-        source: Some(mount.host.to_string_lossy().into_owned()),
-        target: Some(mount.inside.to_string_lossy().into_owned()),
-        read_only: Some(!mount.writable),
-        ..DockerMount::default()
-    }
 }
 
 /// Removes our folders whose maker is dead. Returns how many.
@@ -559,28 +317,6 @@ fn sweep_folders() -> usize {
     });
     dead.filter(|entry| fs::remove_dir_all(entry.path()).is_ok())
         .count()
-}
-
-/// Sorts what the daemon, or the way to it, answered.
-fn sort(label: &str, what: &str, error: Error) -> SandboxError {
-    let (label, why) = (label.to_string(), format!("{what}: {error}"));
-    match error {
-        Error::DockerResponseServerError { message, .. }
-            if message.contains("no space left on device") =>
-        {
-            SandboxError::DiskFull { what: why }
-        }
-        Error::DockerResponseServerError {
-            status_code: 400, ..
-        } => SandboxError::Setup { label, why },
-        Error::DockerResponseServerError { .. } | Error::RequestTimeoutError => {
-            SandboxError::Lost { label, why }
-        }
-        _ => SandboxError::Daemon {
-            why,
-            hint: HINT.into(),
-        },
-    }
 }
 
 fn full_or(what: &str, error: std::io::Error, label: &str) -> SandboxError {

@@ -1,0 +1,165 @@
+//! What is said about a machine that cannot keep every promise.
+
+use std::path::Path;
+
+use doc2harness::adapters::sandbox::probe::{self, State};
+use doc2harness::adapters::sandbox::{Docker, DockerConfig, Namespaces, Sandbox, SandboxError};
+use futures_util::StreamExt;
+
+use super::{PIPELINE, Place, block_on, docker_config, on_docker, text};
+
+pub async fn doctor_finds_promises_kept(place: Place) {
+    let findings = match place.sandbox.name() {
+        "docker" => probe::docker(docker_config()).await,
+        _ => probe::namespaces(&Namespaces::new(PIPELINE)).await,
+    };
+    let worst = if nix::unistd::geteuid().is_root() {
+        vec![State::Kept]
+    } else {
+        vec![State::Kept, State::Weaker]
+    };
+    assert!(
+        findings
+            .iter()
+            .all(|finding| worst.contains(&finding.state)),
+        "{findings:#?}"
+    );
+    let promises: Vec<_> = findings.iter().map(|finding| finding.promise).collect();
+    for promise in [
+        "no network",
+        "read-only root",
+        "system call filter",
+        "memory limit",
+        "process limit",
+        "time limit",
+    ] {
+        assert!(promises.contains(&promise), "{promises:?}");
+    }
+}
+
+#[test]
+fn doctor_says_what_to_type_without_docker() {
+    let config = DockerConfig {
+        socket: Some("/no/such.sock".into()),
+        ..docker_config()
+    };
+    block_on(async {
+        let findings = probe::docker(config).await;
+        let [daemon] = findings.as_slice() else {
+            panic!("{findings:#?}")
+        };
+        assert_eq!(
+            (daemon.promise, daemon.state),
+            ("docker daemon", State::Broken)
+        );
+        assert!(
+            daemon.remedy.as_ref().unwrap().contains(".ci/start-docker"),
+            "{daemon:?}"
+        );
+    });
+}
+
+/// Not a test: what [`refused_namespaces_say_what_to_type`] runs where no namespace can be made.
+#[test]
+#[ignore = "run by another test"]
+fn doctor_without_namespaces() {
+    block_on(async {
+        let findings = probe::namespaces(&Namespaces::new(PIPELINE)).await;
+        println!("{findings:#?}");
+    });
+}
+
+#[test]
+fn refused_namespaces_say_what_to_type() {
+    let program = std::env::current_exe().unwrap();
+    let script = format!(
+        "echo 0 > /proc/sys/user/max_user_namespaces && exec {} --exact sandbox::doctor::doctor_without_namespaces --ignored --nocapture",
+        program.display()
+    );
+    let output = std::process::Command::new("unshare")
+        .args(["-Ur", "sh", "-c", &script])
+        .output()
+        .unwrap();
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("state: Broken") && said.contains("sysctl -w user.max_user_namespaces"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn missing_image_is_said_so() {
+    on_docker(|_| async {
+        let config = DockerConfig {
+            image: "doc2harness-absent:1".into(),
+            ..docker_config()
+        };
+        let error = Docker::connect(config)
+            .await
+            .err()
+            .expect("an image that nobody made");
+        assert!(
+            matches!(&error, SandboxError::ImageMissing { image } if image == "doc2harness-absent:1"),
+            "{error}"
+        );
+        assert!(error.to_string().contains(".ci/base-image"));
+    });
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn image_that_cannot_run_our_program_is_said_so() {
+    const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
+    on_docker(|place| async move {
+        // Nothing at all, and a loader that finds no library: the daemon fails to start the one, the other starts and dies.
+        for (name, file) in [("empty", None), ("loader", Some(LOADER))] {
+            let image = format!("doc2harness-test-{name}:1");
+            import_image(&image, file).await;
+            let docker = Docker::connect(DockerConfig {
+                image: image.clone(),
+                ..docker_config()
+            })
+            .await
+            .unwrap();
+            let error = docker
+                .open(place.spec())
+                .await
+                .err()
+                .expect("a cell was opened");
+            assert!(
+                matches!(&error, SandboxError::Setup { .. }),
+                "{name}: {error:?}"
+            );
+            if file.is_some() {
+                assert!(error.to_string().contains("libgcc_s.so.1"), "{error}");
+            }
+            let client = bollard::Docker::connect_with_unix_defaults().unwrap();
+            let force = bollard::query_parameters::RemoveImageOptionsBuilder::default()
+                .force(true)
+                .build();
+            client
+                .remove_image(&image, Some(force), None)
+                .await
+                .unwrap();
+        }
+    });
+}
+
+/// Makes an image that holds one file of the host, or none.
+async fn import_image(image: &str, file: Option<&str>) {
+    let mut tar = tar::Builder::new(Vec::new());
+    if let Some(file) = file {
+        tar.append_path_with_name(Path::new(file).canonicalize().unwrap(), &file[1..])
+            .unwrap();
+    }
+    let options = bollard::query_parameters::CreateImageOptionsBuilder::default()
+        .from_src("-")
+        .repo(image)
+        .build();
+    let client = bollard::Docker::connect_with_unix_defaults().unwrap();
+    let body = bollard::body_full(tar.into_inner().unwrap().into());
+    let mut progress = std::pin::pin!(client.create_image(Some(options), Some(body), None));
+    while let Some(step) = progress.next().await {
+        step.unwrap();
+    }
+}

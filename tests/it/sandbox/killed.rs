@@ -1,0 +1,203 @@
+//! What a killed runner leaves, and what is swept.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use doc2harness::adapters::sandbox::{DockerConfig, Mount, Sandbox};
+
+use super::{Place, on_docker, on_namespaces, sh};
+
+/// Not a test: what [`killed_runner_leaves_nothing`] runs in a process of its own, and kills.
+#[test]
+#[ignore = "run by another test"]
+fn runner_to_be_killed() {
+    let Some(folder) = std::env::var_os("PIPELINE_TEST_FOLDER") else {
+        return;
+    };
+    let run = |place: Place| async move {
+        let mut spec = place.spec();
+        spec.mounts = vec![Mount::writable(folder, "/workspace")];
+        let mut cell = place.sandbox.open(spec).await.unwrap();
+        let script = "setsid sleep 600 & echo > started; exec sleep 600";
+        cell.launch(sh(script)).await.unwrap();
+    };
+    match std::env::var("PIPELINE_TEST_SANDBOX").unwrap().as_str() {
+        "docker" => on_docker(run),
+        _ => on_namespaces(run),
+    }
+}
+
+pub async fn killed_runner_leaves_nothing(place: Place) {
+    let workspace = place.host("workspace");
+    let mut runner = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "sandbox::killed::runner_to_be_killed",
+            "--ignored",
+        ])
+        .env("PIPELINE_TEST_FOLDER", &workspace)
+        .env("PIPELINE_TEST_SANDBOX", place.sandbox.name())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("the program has started", || {
+        workspace.join("started").exists()
+    })
+    .await;
+    let inside = processes_that_see(&workspace);
+    assert!(inside.len() >= 3, "process 1 and two programs: {inside:?}");
+    let groups = control_groups_of(&inside);
+    runner.kill().unwrap();
+    runner.wait().unwrap();
+    wait_until("its processes are gone", || {
+        processes_that_see(&workspace).is_empty()
+    })
+    .await;
+    match place.sandbox.name() {
+        "docker" => docker_is_clean(&*place.sandbox, runner.id()).await,
+        _ => {
+            wait_until("its control groups are gone", || {
+                groups.iter().all(|group| !group.exists())
+            })
+            .await;
+            // What a killed process outside the cell would have left.
+            if let Some(group) = groups.first() {
+                std::fs::create_dir(group).unwrap();
+                assert!(place.sandbox.sweep().await.unwrap().cgroups >= 1);
+                assert!(!group.exists());
+            }
+        }
+    }
+}
+
+async fn docker_is_clean(sandbox: &dyn Sandbox, runner: u32) {
+    use bollard::query_parameters::{CreateContainerOptions, ListContainersOptionsBuilder};
+    let client = bollard::Docker::connect_with_unix_defaults().unwrap();
+    let labelled = |label: String| {
+        let filters = std::collections::HashMap::from([("label", vec![label])]);
+        let options = ListContainersOptionsBuilder::default()
+            .all(true)
+            .filters(&filters)
+            .build();
+        let client = client.clone();
+        async move { client.list_containers(Some(options)).await.unwrap() }
+    };
+    for _ in 0..200 {
+        if labelled(format!("doc2harness.pid={runner}"))
+            .await
+            .is_empty()
+        {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(labelled(format!("doc2harness.pid={runner}")).await, []);
+    // Its folder is left, and says who made it. A container that its daemon forgot is left too.
+    let folder = folders_of(runner)
+        .pop()
+        .expect("the folder of a killed runner");
+    let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+    let dead = name
+        .strip_prefix("doc2harness-")
+        .unwrap()
+        .rsplit_once('-')
+        .unwrap()
+        .0
+        .to_owned();
+    let alive = folders_of(std::process::id())
+        .pop()
+        .unwrap()
+        .file_name()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let alive = alive
+        .strip_prefix("doc2harness-")
+        .unwrap()
+        .rsplit_once('-')
+        .unwrap()
+        .0
+        .to_owned();
+    let mut made = Vec::new();
+    for maker in [&dead, &alive] {
+        let body = bollard::models::ContainerCreateBody {
+            image: Some(DockerConfig::default().image),
+            cmd: Some(vec!["/bin/true".into()]),
+            labels: Some([("doc2harness.maker".to_string(), maker.clone())].into()),
+            ..Default::default()
+        };
+        made.push(
+            client
+                .create_container(None::<CreateContainerOptions>, body)
+                .await
+                .unwrap()
+                .id,
+        );
+    }
+    let swept = sandbox.sweep().await.unwrap();
+    assert!(swept.containers >= 1 && swept.folders >= 1, "{swept:?}");
+    assert!(!folder.exists());
+    assert_eq!(labelled(format!("doc2harness.maker={dead}")).await, []);
+    let left = labelled(format!("doc2harness.maker={alive}")).await;
+    assert!(
+        left.iter()
+            .any(|container| container.id.as_ref() == made.last()),
+        "a living run's container was swept"
+    );
+    client.remove_container(&made[1], None).await.unwrap();
+}
+
+fn folders_of(pid: u32) -> Vec<PathBuf> {
+    let entries = std::env::temp_dir()
+        .read_dir()
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path());
+    let prefix = format!("doc2harness-{pid}-");
+    entries
+        .filter(|path| {
+            path.file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with(&prefix))
+        })
+        .collect()
+}
+
+/// Host processes in whose mount table a folder appears.
+fn processes_that_see(folder: &Path) -> Vec<u32> {
+    let name = folder.to_str().unwrap();
+    let pids = Path::new("/proc")
+        .read_dir()
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|pid: &u32| {
+        std::fs::read_to_string(format!("/proc/{pid}/mountinfo"))
+            .is_ok_and(|mounts| mounts.contains(name))
+    })
+    .collect()
+}
+
+/// The control groups that hold these processes, apart from those that hold ours.
+fn control_groups_of(pids: &[u32]) -> Vec<PathBuf> {
+    let found = std::process::Command::new("find")
+        .args(["/sys/fs/cgroup", "-name", "doc2harness-*"])
+        .output()
+        .unwrap();
+    let all = String::from_utf8(found.stdout).unwrap();
+    let is_theirs = |group: &PathBuf| {
+        let members = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+        members
+            .lines()
+            .any(|line| line.parse().is_ok_and(|pid: u32| pids.contains(&pid)))
+    };
+    all.lines().map(PathBuf::from).filter(is_theirs).collect()
+}
+
+async fn wait_until(what: &str, done: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !done() {
+        assert!(Instant::now() < deadline, "{what}: not in time");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

@@ -178,42 +178,29 @@ class Api:
 
     def _state(self) -> dict:
         """What the conversation is; nothing is changed by asking."""
-        if self.conversation is None:
-            return self._state_before_first_run()
-        conversation = self.conversation
-        try:
-            conversation.prepare()
-        except HarnessError as error:
-            self.front.warn(str(error))
+        conversation = self.conversation or Conversation(self.options, self.front)
         session = conversation.session
+        model, mode = self._model_and_mode(conversation)
         return {
-            "session_id": session.id,
+            "session_id": session.id if session else None,
             "cwd": conversation.workspace,
-            "model": conversation.model_name() or None,
-            "permission_mode": conversation.effective_mode(),
-            "title": session.title,
-            "messages": [message.wire() for message in session.messages],
-            "todos": session.todos,
+            "model": model,
+            "permission_mode": mode,
+            "title": session.title if session else None,
+            "messages": [message.wire() for message in session.messages] if session else [],
+            "todos": session.todos if session else [],
         }
 
-    def _state_before_first_run(self):
-        conversation = Conversation(self.options, self.front)
-        flags = self.options.flags
-        model, mode = flags.get("model"), flags.get("permission-mode", "ask")
+    def _model_and_mode(self, conversation):
+        """Those of the next run; when settings cannot be used, those of the flags."""
         try:
             conversation.prepare()
-            model, mode = conversation.model_name(), conversation.effective_mode()
+            return conversation.model_name() or None, conversation.effective_mode()
         except HarnessError as error:
             self.front.warn(str(error))
-        return {
-            "session_id": None,
-            "cwd": conversation.workspace,
-            "model": model or None,
-            "permission_mode": mode,
-            "title": None,
-            "messages": [],
-            "todos": [],
-        }
+            return self.options.flags.get("model"), self.options.flags.get("permission-mode", "ask")
+        finally:
+            self.front.warned.clear()
 
 
 def is_id(value) -> bool:

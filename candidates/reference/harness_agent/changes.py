@@ -55,13 +55,8 @@ class Change:
         self.planned = planned
         self.after = None  # until the change has been made
 
-    def has_effect(self) -> bool:
-        after = self.after or self.planned
-        return not after.same_content(self.before)
-
-    def leads_to(self, later) -> bool:
-        """Tell whether nobody else changed the file between this change and a later one."""
-        return (self.after or self.planned).same_content(later.before)
+    def result(self) -> "State":
+        return self.after or self.planned
 
     def is_as_left(self) -> bool:
         """Tell whether the file is as the tool left it; a killed run may have left it at either side."""
@@ -110,33 +105,38 @@ class ChangeLog:
     # Taking back.
 
     def last_changing_turn(self):
+        passed = set()
         for change in reversed(self.changes):
-            if change.turn not in self.taken_back and change.has_effect():
+            if change.turn not in passed and self._changed_files([change.turn]):
                 return change.turn
+            passed.add(change.turn)
         return None
 
     def take_back(self, turns) -> list:
         """Put files back to what they were before these turns; return pairs of verb and path."""
-        first, last, conflicts = {}, {}, set()
-        for change in self.changes:
-            if change.turn in turns and change.turn not in self.taken_back and change.has_effect():
-                first.setdefault(change.path, change)
-                if change.path in last and not last[change.path].leads_to(change):
-                    conflicts.add(change.path)
-                last[change.path] = change
-        conflicts |= {path for path, change in last.items() if not change.is_as_left()}
+        changed = self._changed_files(turns)
+        conflicts = [path for path, changes in changed.items() if not are_undisturbed(changes)]
         if conflicts:
             raise Refused(sorted(conflicts))
         done = []
-        for path, change in sorted(first.items()):
-            self._restore(path, change.before)
+        for path, changes in sorted(changed.items()):
+            before = changes[0].before
+            self._restore(path, before)
             if path in self.session.seen:
                 self.session.saw(path, "")  # the model knows an older content
-            done.append(("removed" if change.before.kind == "none" else "restored", path))
+            done.append(("removed" if before.kind == "none" else "restored", path))
         self.taken_back |= set(turns)
-        if first:
+        if changed:
             self._write({"taken_back": sorted(turns)})
         return done
+
+    def _changed_files(self, turns) -> dict:
+        """The changes of these turns by path; files that are at the end as they were are left out."""
+        found = {}
+        for change in self.changes:
+            if change.turn in turns and change.turn not in self.taken_back:
+                found.setdefault(change.path, []).append(change)
+        return {path: changes for path, changes in found.items() if not changes[-1].result().same_content(changes[0].before)}
 
     def first_contents(self):
         """For each path that was changed: the bytes before the first change, None when there was no file."""
@@ -205,3 +205,8 @@ class ChangeLog:
             else:
                 self.taken_back |= set(entry.get("taken_back", []))
 
+
+def are_undisturbed(changes) -> bool:
+    """Tell whether nobody else changed a file between these changes or after them."""
+    between = all(one.result().same_content(later.before) for one, later in zip(changes, changes[1:], strict=False))
+    return between and changes[-1].is_as_left()

@@ -70,6 +70,7 @@ def headless(values) -> int:
         if not prompt.strip():
             raise UsageError("empty prompt")
         result = run_headless(prompt, Options(flags=values, front=front))
+        signal.setitimer(signal.ITIMER_REAL, 0)
     except (TimeLimit, Interrupted) as error:
         result = Result(exit_code=error.exit_code, error=str(error))
     if result.exit_code == UsageError.exit_code and not result.session_id:

@@ -4,9 +4,10 @@ import os
 
 from . import VERSION, listings, store
 from .errors import HarnessError, SettingsError, UsageError
-from .flags import FLAGS, RUN_FLAGS, SESSION_ID
+from .flags import COMMAND_FLAGS, FLAGS, RUN_FLAGS, SESSION_ID
 from .front import Front
 from .output import write_line
+from .texts import as_json
 from .tools import NAMES as TOOL_NAMES
 from .tools import TOOLS
 
@@ -68,7 +69,7 @@ class Setting:
         return conversation
 
     def print(self, text, value=None):
-        write_line(listings.as_json(value) if self.wants_json else text)
+        write_line(as_json(value) if self.wants_json else text)
 
 
 def run(line) -> int:
@@ -145,6 +146,7 @@ def overview() -> str:
     lines += ["       harness -p PROMPT [FLAGS]  answer one prompt", "       harness COMMAND [FLAGS]", "", "commands:"]
     lines += [f"  {name:<12} {SUMMARIES[name]}" for name in COMMANDS]
     lines += ["", "flags:", *(flag_line(flag) for flag in RUN_FLAGS)]
+    lines += ["", "flags of some commands:", *(flag_line(flag) for flag in COMMAND_FLAGS)]
     return "\n".join(lines)
 
 
@@ -215,7 +217,7 @@ def config_list(setting):
 
     settings = config.load(setting)
     rows = config.rows(settings)
-    lines = [f"{key} = {listings.as_json(value)} ({source})" for key, value, source in rows]
+    lines = [f"{key} = {as_json(value)} ({source})" for key, value, source in rows]
     setting.print("\n".join(lines), {key: {"value": value, "source": source} for key, value, source in rows})
 
 
@@ -223,7 +225,7 @@ def config_get(setting, key):
     from . import config
 
     value = config.get(config.load(setting), key)
-    setting.print(value if isinstance(value, str) else listings.as_json(value))
+    setting.print(value if isinstance(value, str) else as_json(value))
 
 
 def config_set(setting, key, text):
@@ -266,7 +268,7 @@ def memory_show(setting):
 
 
 def memory_add(setting, text):
-    from .memory import is_inside, remember
+    from .memory import is_inside, memory_path, remember
     from .paths import Roots
 
     scope = scope_of(setting, "project")
@@ -278,7 +280,8 @@ def memory_add(setting, text):
     try:
         remember(scope, text, workspace, setting.home)
     except OSError as error:
-        raise HarnessError(f"internal: cannot write {error.filename}: {error.strerror}") from None
+        path = memory_path(scope, workspace, setting.home)
+        raise HarnessError(f"internal: cannot write {path}: {error.strerror}") from None
     setting.print(f"remembered ({scope})")
 
 

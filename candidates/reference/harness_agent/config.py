@@ -3,9 +3,9 @@
 import json
 import os
 
-from .errors import UsageError
+from .errors import SettingsError, UsageError
 from .permissions import LISTS, Rule
-from .settings import DEFAULTS, Settings, check_value, places, read_file
+from .settings import DEFAULTS, Settings, check_value, places, read_object
 from .tools import NAMES as TOOL_NAMES
 from .tools.files import replace_file
 
@@ -51,17 +51,15 @@ def set_value(workspace, level, key, text) -> str:
     """Write one key into the file of a level and return its path."""
     value = parse(key, text)
     path = places(workspace)[level]
-    read_file(path)
-    content = {}
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
+    content = read_object(path)
     outer, _, inner = key.partition(".")
-    if inner:
-        content.setdefault(outer, {})[inner] = value
-    else:
+    if not inner:
         content[outer] = value
-    replace_file(path, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode("utf-8"))
+    elif isinstance(content.setdefault(outer, {}), dict):
+        content[outer][inner] = value
+    else:
+        raise SettingsError(f"{path}: {outer} is not an object")
+    replace_file(os.path.realpath(path), (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode("utf-8"))
     return path
 
 

@@ -77,9 +77,12 @@ class Conversation:
             if not os.path.isdir(os.path.join(self.workspace, name)):
                 raise UsageError(f"--add-dir: no such directory: {name}")
         self.roles = self.find_roles()
-        if self.in_force.get("agent", "build") not in self.roles:
-            names = ", ".join(self.roles)
-            raise UsageError(f"--agent: unknown role {self.in_force['agent']}; known roles: {names}")
+        name = self.in_force.get("agent", "build")
+        if name not in self.roles:
+            raise self._unknown_role(name)
+
+    def _unknown_role(self, name) -> UsageError:
+        return UsageError(f"--agent: unknown role {name}; known roles: {', '.join(self.roles)}")
 
     def _load_settings(self, flags):
         self.settings = settings = Settings.load(self.workspace, flags.get("settings", ""))
@@ -284,8 +287,9 @@ class Conversation:
         self.ignore_rules = read_ignore_rules(self.workspace)
         self.roles = self.find_roles()
         role_name = self.policy.role.name
-        if role_name in self.roles:
-            self.policy.roles[0] = self.roles[role_name]
+        if role_name not in self.roles:
+            raise self._unknown_role(role_name)
+        self.policy.roles[0] = self.roles[role_name]
         ignores = ToolContext(self, self.session).ignores
         use_conventions = "no-conventions" not in self.in_force
         skills = self.find_skills(self.front.warn_once)

@@ -73,10 +73,11 @@ def find_roles(workspace: str, home: str, warn) -> dict:
     roles = built_in_roles()
     for source, folder in places(workspace, home, "agents"):
         for name, path in markdown_files(folder):
-            role = read_role(name, source, path, warn)
-            if role and name in BUILT_IN:
+            if name in BUILT_IN:
                 warn(f"{path}: a built-in role cannot be replaced")
-            elif role:
+                continue
+            role = read_role(name, source, path, warn)
+            if role:
                 roles[name] = role
             elif source == "project":
                 roles.pop(name, None)  # nothing takes the place of a faulty role, as it may have had fewer limits

@@ -43,10 +43,11 @@ class Front:
             self.note(text)
 
     def note(self, line: str):
-        try:
-            print(line, file=sys.stderr, flush=True)
-        except OSError:
-            pass
+        if sys.stderr is not None:
+            try:
+                print(line, file=sys.stderr, flush=True)
+            except OSError:
+                pass
 
 
 def one_line(text: str) -> str:

@@ -15,8 +15,6 @@ def run_headless(prompt: str, options: Options) -> Result:
         conversation = Conversation(options, front)
         conversation.prepare()
         front.format = options.flags.get("output-format") or conversation.settings["output_format"]
-        if not prompt.startswith(("/", "!")) or prompt.startswith("//"):
-            conversation.require_address()
         conversation.choose_session()
         front.event(init_event(conversation))
         front.event({"type": "user", "text": prompt})

@@ -77,7 +77,11 @@ class Hooks:
         with scratch() as stdin, scratch() as stdout, scratch() as stderr:
             stdin.write(json.dumps(facts, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
             stdin.seek(0)
-            process = processes.spawn(hook["command"], self.cwd, self.environment(), stdin, stdout, stderr)
+            try:
+                process = processes.spawn(hook["command"], self.cwd, self.environment(), stdin, stdout, stderr)
+            except processes.CannotRun as error:
+                self.warn(f"hook {event}: {error}")
+                return ""
             try:
                 process.wait(timeout_s)
             except subprocess.TimeoutExpired:

@@ -1,14 +1,8 @@
 """What the listing commands and their in-session counterparts print."""
 
-import json
-
 from . import extensions, store
 from .memory import SCOPES, memory_path, read_memory
 from .tools import TOOLS
-
-
-def as_json(value) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def tool_lines(names) -> str:

@@ -66,7 +66,7 @@ class Agent:
             try:
                 reply = model.complete(self.model_name, [self.system, *self.session.messages], schemas)
             except ContextOverflow:
-                if self.is_sub_agent or self.had_overflow or len(self.session.messages) < 2:
+                if self.compaction_is_off or self.had_overflow or len(self.session.messages) < 2:
                     raise
                 self.had_overflow = True
                 self._compact_after_overflow()
@@ -155,7 +155,7 @@ class Agent:
     def _result(self, call: ToolCall, offered) -> ToolResult:
         """The checks in their order, then the tool, then the hooks after it."""
         if not self._exists(call.name):
-            return ToolResult(f'error: unknown tool "{call.name}"; known tools: {", ".join(offered)}')
+            return ToolResult(f'error: unknown tool "{call.name}"; known tools: {", ".join(offered) or "none"}')
         hooks, session_id = self.conversation.hooks, self.conversation.session.id
         tool = TOOLS[call.name]
         try:

@@ -5,6 +5,7 @@ import time
 
 from . import sse, transport
 from .errors import ContextOverflow, ModelError
+from .texts import as_json
 from .types import Message, ToolCall
 
 RETRIED_STATUS = {408, 429, 500, 502, 503, 504, 529}
@@ -110,7 +111,7 @@ class ChatModel:
     def _message(self, reply) -> Reply:
         try:
             raw = reply["choices"][0]["message"]
-            calls = [read_call(call) for call in raw.get("tool_calls") or []]
+            calls = read_calls(raw.get("tool_calls"))
             content = raw.get("content")
             usage = reply.get("usage") or {}
             tokens = [usage.get(key) for key in ("prompt_tokens", "completion_tokens")]
@@ -123,13 +124,20 @@ class ChatModel:
         return message
 
 
+def read_calls(listed) -> list[ToolCall]:
+    """The calls of a reply; raise TypeError when it is no list of calls."""
+    if not isinstance(listed, (list, type(None))):
+        raise TypeError
+    return [read_call(call) for call in listed or []]
+
+
 def read_call(call) -> ToolCall:
     function = call["function"]
     arguments = function.get("arguments")
     if arguments is None:
         arguments = ""
     if not isinstance(arguments, str):
-        arguments = json.dumps(arguments, ensure_ascii=False)
+        arguments = as_json(arguments)
     return ToolCall(str(call.get("id") or ""), str(function.get("name") or ""), arguments)
 
 

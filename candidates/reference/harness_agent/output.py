@@ -60,6 +60,8 @@ class HeadlessFront(Front):
 
 def write_line(text: str):
     """Print a line; a closed standard output is no reason to stop."""
+    if sys.stdout is None:
+        return
     try:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()

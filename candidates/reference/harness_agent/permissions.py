@@ -1,11 +1,11 @@
 """Judges tool calls: role, deny rules, plan mode, ask rules, allow rules, and the mode, in this order."""
 
-import json
 import os
 
 from . import shellsplit
 from .paths import Roots, is_within
 from .patterns import command_regex, glob_regex
+from .texts import as_json
 
 MODES = ("ask", "accept-edits", "plan", "auto", "dont-ask")
 STRICT_TO_LAX = ("plan", "dont-ask", "ask", "accept-edits", "auto")
@@ -94,7 +94,7 @@ class Call:
             return self.arguments["command"]
         if self.tool in PATH_TOOLS:
             return ", ".join(self.paths())
-        return json.dumps(self.arguments, ensure_ascii=False)
+        return as_json(self.arguments)
 
     def key(self, roots: Roots):
         """Two calls with the same key are covered by one approval for the session."""
@@ -199,7 +199,7 @@ class Policy:
             parts, closed = shellsplit.split(command)
             if not closed:
                 parts = parts + shellsplit.split(command, quotes=False)[0]
-            tried = [command.strip(), *parts, *map(shellsplit.without_words_before, parts)]
+            tried = [command.strip(), *(form for part in parts for form in shellsplit.forms(part))]
             return any(rule.matches_name(text) for text in tried)
         if call.tool in PATH_TOOLS:
             return any(self._path_matches(rule, path) for path in call.paths())
@@ -210,20 +210,17 @@ class Policy:
         return any(rule.matches_path(name, self.roots.workspace) for name in names)
 
     def _allowing_rule(self, call):
-        """An allow rule that lets the call through, or None; several may be needed, one of them is named."""
+        """The first allow rule that has a part in letting the call through, or None when they do not."""
         rules = [rule for rule in self.rules["allow"] if rule.tool == call.tool]
-        for rule in rules:
-            if rule.pattern is None:
-                return rule
-        if not rules:
-            return None
+        bare = [rule for rule in rules if rule.pattern is None]
         if call.tool == "bash":
             parts, closed = shellsplit.split(call.arguments["command"])
-            return _covering(rules, parts, _allows_part) if closed else None
+            return _covering(rules if closed and parts else bare, parts or [""], _allows_part)
         if call.tool in PATH_TOOLS:
             reals = [self.roots.real(path) for path in call.paths()]
-            return _covering(rules, reals, lambda rule, real: rule.matches_path(real, self.roots.workspace))
-        return _covering(rules, [self._name(call)], Rule.matches_name)
+            matches = lambda rule, real: rule.matches_path(real, self.roots.workspace)  # noqa: E731
+            return _covering(rules if reals else bare, reals or [""], matches)
+        return _covering(rules, [self._name(call)], Rule.matches_name) if call.tool in NAME_TOOLS else next(iter(bare), None)
 
     @staticmethod
     def _name(call):
@@ -231,12 +228,15 @@ class Policy:
 
 
 def _covering(rules, subjects, matches):
-    """The first of the rules that together match every subject, or None."""
-    used = [next((rule for rule in rules if matches(rule, subject)), None) for subject in subjects]
-    return used[0] if used and all(used) else None
+    """The first rule that matches a subject when each subject is matched by some rule, or None."""
+    if not all(any(matches(rule, subject) for rule in rules) for subject in subjects):
+        return None
+    return next((rule for rule in rules if any(matches(rule, subject) for subject in subjects)), None)
 
 
 def _allows_part(rule, part) -> bool:
+    if rule.pattern is None:
+        return True
     return rule.matches_name(part) and (">" in rule.pattern or not shellsplit.writes_file(part))
 
 

@@ -9,22 +9,30 @@ import subprocess
 import time
 
 OUTPUT_LIMIT = 30000
+GONE_WAIT_S = 0.5
 DRAIN_READS = 64  # of 64 KiB: bounds one look at the pipe of a command that writes without end
 
 _groups = set()  # process groups that may still have members
 
 
+class CannotRun(Exception):
+    """No shell could be started for a command."""
+
+
 def spawn(command, cwd, env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT):
     """Start `/bin/sh -c command` as the head of a process group without a terminal."""
-    process = subprocess.Popen(
-        ["/bin/sh", "-c", command],
-        cwd=cwd,
-        env=env,
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        start_new_session=True,
-    )
+    try:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", command],
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise CannotRun(f"cannot run the command: {error.strerror}") from None
     _groups.add(process.pid)
     return process
 
@@ -52,8 +60,31 @@ def signal_group(group, number) -> bool:
 
 
 def kill_group(process):
+    """Kill a process group and wait until nothing of it lives."""
     signal_group(process.pid, signal.SIGKILL)
     process.wait()
+    deadline = time.monotonic() + GONE_WAIT_S
+    while is_alive(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+def is_alive(group) -> bool:
+    """Tell whether a process group has members that are more than a remainder in the process table."""
+    if not signal_group(group, 0):
+        return False
+    try:
+        entries = [name for name in os.listdir("/proc") if name.isdecimal()]
+    except OSError:
+        return True
+    for name in entries:
+        try:
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                state, _, member_of = file.read().rpartition(")")[2].split()[:3]
+        except (OSError, ValueError):
+            continue
+        if int(member_of) == group and state not in "ZX":
+            return True
+    return False
 
 
 def forget_if_gone(process):

@@ -49,11 +49,8 @@ class Session:
     @property
     def title(self):
         """The title that listings show, or None."""
-        if self.title_record is not None:
-            return self.title_record
-        if self.header_title is not None:
-            return self.header_title
-        return self.first_prompt
+        title = self.title_record if self.title_record is not None else self.header_title
+        return self.first_prompt if title is None else " ".join(title.split())
 
     # Changes of the conversation, each with its record.
 
@@ -76,7 +73,12 @@ class Session:
 
     def set_title(self, title):
         self.title_record = title
-        self._write({"type": "title", "title": title}, makes_file=True)
+        record = {"type": "title", "title": title}
+        if not self.has_file:
+            self._pending.insert(0, record)
+            self.make_file()
+        else:
+            self._write(record)
 
     def set_model(self, name):
         self.model_choice = name
@@ -168,8 +170,8 @@ class Session:
                 self._n_users_unsaved += 1
                 key = f"u{self._n_users_unsaved}"
             if self.first_prompt is None and not message.content.startswith(SHELL_START):
-                first_line = message.content.strip().split("\n")[0].strip()
-                self.first_prompt = first_line[:TITLE_LENGTH] or None
+                first_line = message.content.strip().split("\n")[0]
+                self.first_prompt = " ".join(first_line.split())[:TITLE_LENGTH] or None
             self.turns.append(Turn(key, len(self.messages)))
         self.messages.append(message)
 

@@ -5,6 +5,7 @@ import os
 
 from .errors import SettingsError
 from .permissions import LISTS, MODES, Rule
+from .texts import as_json
 from .tools import NAMES as TOOL_NAMES
 
 FORMATS = ("text", "json", "stream-json")
@@ -103,13 +104,18 @@ class Settings:
 
 def read_file(path: str, must_exist=False):
     """Return the checked content of one settings file and the warnings about it."""
+    return _checked(path, read_object(path, must_exist))
+
+
+def read_object(path: str, must_exist=False) -> dict:
+    """The JSON object in a file, empty for a missing file; raise SettingsError for anything else."""
     try:
         with open(path, "rb") as file:
             data = file.read()
     except (FileNotFoundError, NotADirectoryError):
         if must_exist:
             raise SettingsError(f"{path}: no such file") from None
-        return {}, []
+        return {}
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from None
     try:
@@ -122,7 +128,7 @@ def read_file(path: str, must_exist=False):
         raise SettingsError(f"{path}: not valid JSON: {error}") from None
     if not isinstance(content, dict):
         raise SettingsError(f"{path}: not a JSON object")
-    return _checked(path, content)
+    return content
 
 
 def _no_constant(name):
@@ -177,7 +183,8 @@ def check_value(key: str, value):
         return _require(key, value, _is_strings(value), "a list of strings")
     if key == "env":
         fits = isinstance(value, dict) and _is_strings(list(value.values()))
-        return _require(key, value, fits, "an object of strings")
+        fits = fits and all(name and "=" not in name for name in value) and "\0" not in "".join([*value, *value.values()])
+        return _require(key, value, fits, "an object of strings whose names can be variables")
     from .hooks import check_hooks
 
     return check_hooks(value)
@@ -197,5 +204,5 @@ def _is_strings(value) -> bool:
 
 def _require(key, value, fits, wanted):
     if not fits:
-        raise ValueError(f"{key} must be {wanted}, not {json.dumps(value, ensure_ascii=False)}")
+        raise ValueError(f"{key} must be {wanted}, not {as_json(value)}")
     return value

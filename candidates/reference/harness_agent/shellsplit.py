@@ -8,7 +8,7 @@ import re
 
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 WORDS_BEFORE = {"if", "then", "elif", "else", "while", "until", "do", "{", "!"}
-HARMLESS_REDIRECTION = re.compile(r"\d*>&\d+|&?\d*>>?\s*/dev/null(?=\s|$)")
+HARMLESS_REDIRECTION = re.compile(r"(?:\d*>&\d+|(?:\d*|&)>>?\s*/dev/null)(?=[\s<>()&|;]|$)")
 
 
 def split(command: str, quotes=True):
@@ -19,15 +19,15 @@ def split(command: str, quotes=True):
     return [part for part in parts if part], splitter.closed
 
 
-def without_words_before(part: str) -> str:
-    """Take assignments and words such as `if` and `do` off the beginning of a part."""
-    rest = part
-    while rest:
-        word = rest[: Splitter(rest).word_end()]
+def forms(part: str):
+    """The part, and what is left each time that an assignment or a word such as `if` is taken off its beginning."""
+    yield part
+    while part:
+        word = part[: Splitter(part).word_end()]
         if word not in WORDS_BEFORE and not ASSIGNMENT.match(word):
-            break
-        rest = rest[len(word) :].lstrip()
-    return rest
+            return
+        part = part[len(word) :].lstrip()
+        yield part
 
 
 def writes_file(part: str) -> bool:
@@ -63,6 +63,7 @@ class Splitter:
                 pass
             elif char in "&|;()\n" and not self._redirects():
                 depth += {"(": 1, ")": -1 if depth else 0}.get(char, 0)
+                self.plain.append(char)
                 self.parts.append(self.text[start : self.at])
                 self.at += 1
                 start = self.at
@@ -109,10 +110,11 @@ class Splitter:
         if self.text[self.at] == "`":
             self._backticks()
         elif self.text[self.at : self.at + 2] in openers:
-            self.plain.append(self.text[self.at])
+            self.plain.append(self.text[self.at] + "(")
             self.at += 2
             self.run(")")
             self.at += 1
+            self.plain.append(")")
         else:
             return False
         return True
@@ -122,6 +124,6 @@ class Splitter:
         inner = Splitter(re.sub(r"\\([`\\$])", r"\1", self.text[self.at + 1 : end]), self.quotes)
         inner.run(None)
         self.parts += inner.parts
-        self.plain += inner.plain
+        self.plain += ["(", *inner.plain, ")"]
         self.closed = self.closed and inner.closed and end < len(self.text)
         self.at = end + 1

@@ -68,7 +68,10 @@ def shell_line(conversation, command: str) -> str:
     from . import processes
 
     limit_s = conversation.settings["bash_timeout_s"]
-    output = processes.run_command(command, conversation.workspace, conversation.shell_env(), limit_s)
+    try:
+        output = processes.run_command(command, conversation.workspace, conversation.shell_env(), limit_s)
+    except processes.CannotRun as error:
+        output = f"error: {error}"
     conversation.session.append(Message("user", f"<shell>\n$ {command}\n{output}\n</shell>"))
     return output
 
@@ -119,7 +122,7 @@ def resume(conversation, session_id):
         except SessionNotFound:
             return "no other session"
     elif not SESSION_ID.fullmatch(session_id):
-        raise SessionNotFound(f"session not found: {session_id}")
+        raise mistake("resume", f"not an id: {session_id}")
     if session_id != conversation.session.id:
         conversation.resume(session_id)
     return f"resumed {session_id}"

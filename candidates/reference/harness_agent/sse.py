@@ -33,7 +33,12 @@ def assemble(chunks) -> dict:
             if data.strip() == "[DONE]":
                 reply.finished = True
                 break
-            reply.add(data)
+            try:
+                reply.add(data)
+            except TransportError:
+                if not reply.finished:
+                    raise
+                break
     except TransportError:
         if not reply.finished:
             raise
@@ -48,6 +53,7 @@ class Reply:
     def __init__(self):
         self.text = []
         self.calls = {}  # by their index
+        self.last_index = 0
         self.usage = None
         self.finished = False
 
@@ -75,7 +81,10 @@ class Reply:
 
     def _add_call_part(self, part):
         """Add one piece of a call; pieces of the same call share their index."""
-        index = part.get("index", len(self.calls))
+        index = part.get("index")
+        if index is None:
+            index = max(self.calls, default=-1) + 1 if part.get("id") or not self.calls else self.last_index
+        self.last_index = index
         call = self.calls.setdefault(index, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
         function = part.get("function") or {}
         call["id"] = call["id"] or part.get("id") or ""

@@ -257,7 +257,10 @@ class TerminalInput:
             text, key = self.editor.read(last, uses_history=False)
             if key == "ctrl-c":
                 raise KeyboardInterrupt
-            return text if key == "enter" else None
+            if key != "enter":
+                write("\r\n")
+                return None
+            return text
         finally:
             self.turn_runs()
 

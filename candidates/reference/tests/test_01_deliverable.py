@@ -98,6 +98,10 @@ class Entry(Case):
             self.assertEqual((ran.system(), ran.contents(0), ran.results()), ("ß", ["é\n\nñ"], ["1\tü"]))
             self.assertEqual(ran.err.split("\n")[0], "request 1")
         self.assertEqual(self.stored()[0], ("user", "é\n\nñ"))
+        self.settings(env={"A": "ä"}, add_dirs=["..", self.top])
+        lines = self.run_harness("config", "list").out.split("\n")
+        self.assertIn('env = {"A":"ä"} (project)', lines)
+        self.assertIn(f'add_dirs = ["..","{self.top}"] (project)', lines)
 
 
 class Environment(Case):
@@ -131,10 +135,11 @@ class Environment(Case):
 
     def test_no_base(self):
         """deliverable.env.no-base"""
-        for value in (None, "", "ftp://x", "127.0.0.1:80", "http://"):
+        for value in (None, "", "ftp://x", "127.0.0.1:80", "http://", "http:///v1"):
             ran = self.headless("go", env={"HARNESS_BASE_URL": value})
             self.assert_error(ran, 3, "HARNESS_BASE_URL")
             self.assertEqual(self.session_ids(), [])
+        self.assertEqual(self.headless("go", "-r", "none", env={"HARNESS_BASE_URL": None}).code, 6)
         none = {"HARNESS_BASE_URL": None}
         ran = self.interactive("go", "/mode", env=none)
         self.assertEqual((ran.code, ran.out), (0, "mode: ask\n"))
@@ -269,13 +274,22 @@ class Replies(Case):
         self.assertEqual((ran.code, ran.out, len(ran.requests)), (0, "DONE\n", 4))
         body = {"id": 1, "choices": [{"message": {"content": "ok", "tool_calls": None, "audio": {}}}], "x": []}
         self.assertEqual(self.headless("go", script=[Fault(body=body)]).out, "ok\n")
-        function = {"name": "todo", "arguments": {"items": []}}
-        ran = self.headless("go", script=[{"tool_calls": [{"id": "a", "function": function}, {"id": "b", "function": {"name": "list"}}]}])
-        self.assertEqual(ran.results(), ["[no todos]", ".harness/"])
-        self.assertEqual([one["function"]["arguments"] for one in ran.messages()[1]["tool_calls"]], ['{"items": []}', ""])
-        nameless = {"tool_calls": [{"id": "c", "type": "function", "function": {"arguments": "{}"}}]}
-        ran = self.headless("go", script=[nameless])
-        self.assertTrue(ran.results()[0].startswith('error: unknown tool ""; known tools: read, '))
+        odd = [{}, "", 0, [5], [{"id": "c"}], [{"function": "read"}]]
+        for half in (odd[:3], odd[3:]):
+            ran = self.headless("go", script=[{"content": "x", "tool_calls": value} for value in half])
+            self.assertEqual((ran.code, ran.out, len(ran.requests)), (0, "DONE\n", 4))
+
+    def test_call_form(self):
+        """deliverable.reply.call-form"""
+        functions = [{"name": "todo", "arguments": {"items": []}}, {"name": "list"}, {"name": "list", "arguments": None},
+                     {"name": "list", "arguments": [1, "ä"]}, {"name": "list", "arguments": True}, {"arguments": "{}"}]  # fmt: skip
+        reply = {"tool_calls": [{"id": f"c{n}", "type": "function", "function": one} for n, one in enumerate(functions)]}
+        ran = self.headless("go", script=[reply])
+        self.assertEqual(ran.results()[:5], ["[no todos]"] + ["[empty directory]"] * 2 + ["error: arguments are not an object"] * 2)
+        self.assertTrue(ran.results()[5].startswith('error: unknown tool ""; known tools: read, '))
+        kept = [(one["function"]["name"], one["function"]["arguments"]) for one in ran.messages()[1]["tool_calls"]]
+        self.assertEqual(kept, [("todo", '{"items":[]}'), ("list", ""), ("list", ""), ("list", '[1,"ä"]'), ("list", "true"), ("", "{}")])
+        self.assertEqual(self.records(kind="message")[1]["message"]["tool_calls"], ran.messages()[1]["tool_calls"])
 
 
 class Streams(Case):
@@ -303,6 +317,19 @@ class Streams(Case):
             done = subprocess.run([HARNESS, "-p", "go", "--max-turns", "1", "--output-format", "json"], cwd=self.ws, env=env,
                                   stdin=subprocess.DEVNULL, capture_output=True)  # fmt: skip
         self.assertEqual([one["result"] for one in json.loads(done.stdout)["tool_calls"]], ["1\tx", "é"])
+
+    def test_pieces(self):
+        """deliverable.stream.pieces"""
+        def piece(call_id=None, name=None, arguments="", **more):
+            return delta(tool_calls=[{"id": call_id, "function": {"name": name, "arguments": arguments}, **more}])
+
+        reply = stream(piece("a", "list", "{"), piece(None, None, "}"), piece("", "x", ""), piece("b", "list", "{}"), piece(None, "grep", '{"pattern"', index=9),
+                       piece("c", "y", ': "x"}', index=9), piece("d", None, "", index=9), piece("e", "list", "{}"))  # fmt: skip
+        ran = self.headless("go", script=[reply])
+        got = [(one["id"], one["function"]["name"], one["function"]["arguments"]) for one in ran.messages()[1]["tool_calls"]]
+        self.assertEqual(got, [("a", "list", "{}"), ("b", "list", "{}"), ("c", "grep", '{"pattern": "x"}'), ("e", "list", "{}")])
+        ran = self.headless("go", script=[stream(piece(None, "list", "{}"))])
+        self.assertEqual(ran.results(), ["[empty directory]"])
 
     def slow_server(self, body):
         """A server that sends a chunked stream byte by byte."""
@@ -342,6 +369,9 @@ class Streams(Case):
         self.assertTrue(all(request == ran.requests[0] for request in ran.requests))
         self.assertFalse(self.exists("x"))
         self.assertEqual(self.stored(), [("user", "go"), ("assistant", "end")])
+        for tail in (b"data: {bad\n\n", b'data: {"error": {"message": "late"}}\n\n'):
+            ran = self.headless("go", script=[stream(delta("stop", content="whole"), tail)])
+            self.assertEqual((ran.out, len(ran.requests)), ("whole\n", 1))
 
 
 class Retries(Case):
@@ -376,7 +406,7 @@ class Retries(Case):
         script = [status(429, retry_after="0.1"), status(503, retry_after="0"), status(500, retry_after="-5")]
         ran = self.headless("go", "--output-format", "stream-json", script=script)
         waits = [event["wait_s"] for event in ran.events if event["type"] == "retry"]
-        self.assertEqual(waits, [0.1, 0, 4])
+        self.assertEqual(waits, [0.1, 0, 4])  # the third wait is what it is without a header
         ran = self.headless("go", "--output-format", "stream-json", "--timeout-s", "0.5", script=[status(429, retry_after="99")])
         self.assertEqual([event["wait_s"] for event in ran.events if event["type"] == "retry"], [30])
         ran = self.headless("go", script=[status(400, retry_after="0")])

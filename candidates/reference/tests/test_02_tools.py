@@ -73,6 +73,8 @@ class TheSet(Case):
         self.assertEqual(got[0], f"error: cannot write {long_name}: File name too long")
         self.assertEqual(got[1], f"error: cannot read {long_name}: File name too long")
         self.assertEqual(self.tree(), {})
+        self.settings(env={f"V{n}": "x" * 130_000 for n in range(20)})
+        self.assertEqual(self.do_one("bash", command="true"), "error: cannot run the command: Argument list too long")
         if os.getuid() != 0:
             self.put("closed.txt", "x", mode=0)
             os.mkdir(os.path.join(self.ws, "d"), 0o555)
@@ -89,6 +91,8 @@ class Arguments(Case):
             self.assertEqual(result, f'error: unknown tool "{name}"; known tools: {", ".join(NAMES)}')
         got = self.do(("bash", {"command": "x"}), mode="plan")
         self.assertEqual(got, ["error: denied: mode plan"])
+        self.put(".harness/agents/none.md", "---\ntools:\n---\n")
+        self.assertEqual(self.do_one("nope", args=("--agent", "none")), 'error: unknown tool "nope"; known tools: none')
 
     def test_checks(self):
         """tools.calls.checks"""
@@ -342,7 +346,10 @@ class Paths(Case):
         self.put("sub/.git/config", "x")
         self.settings(model="x")
         os.symlink(".git/config", os.path.join(self.ws, "link"))
-        paths = [".git/config", ".git/new", ".git", "sub/.git/config", "link",
+        self.put("store/x", "x")
+        os.mkdir(os.path.join(self.ws, "repo"))
+        os.symlink("../store", os.path.join(self.ws, "repo/.git"))
+        paths = [".git/config", ".git/new", ".git", "sub/.git/config", "link", "repo/x/../.git/x",
                  ".harness/settings.json", ".harness/settings.local.json"]  # fmt: skip
         before = self.tree()
         got = self.do(
@@ -352,8 +359,8 @@ class Paths(Case):
             ("read", {"path": ".git/config"}),
             args=("--allow", "write"),
         )
-        self.assertEqual(got[:7], [f"error: protected: {path}" for path in paths])
-        self.assertEqual(got[7:], ["error: protected: .git/config"] * 2 + ["1\tx"])
+        self.assertEqual(got[:8], [f"error: protected: {path}" for path in paths])
+        self.assertEqual(got[8:], ["error: protected: .git/config"] * 2 + ["1\tx"])
         self.assertEqual(self.tree(), before)
         got = self.do(*(("write", {"path": path, "content": ""}) for path in (".gitignore", ".github/a", ".harness/b")))
         self.assertTrue(all(result.startswith("wrote ") for result in got))
@@ -521,6 +528,7 @@ class Read(Case):
         """tools.read.empty"""
         self.assertEqual(self.read(""), "[empty file]")
         self.assertEqual(self.read("\n"), "1\t")
+        self.assertEqual(self.read("\ufeff"), "[empty file]")
 
     def test_missing(self):
         """tools.read.missing"""
@@ -566,6 +574,8 @@ class Read(Case):
         """tools.read.large"""
         self.put("big", b"a\n" * 5_242_880 + b"x")
         self.put("fits", b"a\n" * 5_242_880)
+        self.put("bin", b"\0" * 10_485_761)
+        self.assertTrue(self.do_one("read", path="bin").startswith("error: too large: bin"))
         got = self.do(
             ("read", {"path": "big"}), ("read", {"path": "big", "limit": 1}), ("read", {"path": "fits"})
         )
@@ -657,6 +667,13 @@ class Write(Case):
         self.assertEqual(self.do(("patch", {"text": patch_text("*** Delete File: link")})), ["deleted link"])
         self.assertFalse(self.exists("link"))
         self.assertEqual(self.text("target"), "y\n")
+        self.put("d/f", "x")
+        self.put("secret", "x", self.top)
+        for name, target in (("dir", "d"), ("nowhere", "none"), ("out", "../secret")):
+            os.symlink(target, os.path.join(self.ws, name))
+        got = self.do(*(("patch", {"text": patch_text(f"*** Delete File: {name}")}) for name in ("dir", "nowhere", "out")))
+        self.assertEqual(got, ["deleted dir", "deleted nowhere", "error: outside the workspace: out"])
+        self.assertEqual((self.exists("dir"), self.exists("d/f"), self.exists("out")), (False, True, True))
 
 
 class Edit(Case):
@@ -739,7 +756,8 @@ class Patch(Case):
             "*** Update File: src/a.py", "@@ def main():", "  context", "-old line", "+new line",
             "", "*** Add File:  docs/new.md ", "+first line", "", "", "*** Delete File: old.txt", "",
         )  # fmt: skip
-        got = self.do(("patch", {"text": "\n \n" + text.replace("\n", "\r\n") + "\n\n"}))
+        text = text.replace("*** Begin Patch", "*** Begin Patch  ")
+        got = self.do(("patch", {"text": "\n \n" + text.replace("\n", "\r\n") + " \n\n \n"}))
         self.assertEqual(got, ["updated src/a.py\nadded docs/new.md\ndeleted old.txt"])
         self.assertEqual(self.text("src/a.py"), "def main():\n context\nnew line\nend\n")
         self.assertEqual(self.text("docs/new.md"), "first line\n")
@@ -797,7 +815,9 @@ class Patch(Case):
         self.patch("*** Update File: empty", "@@", "+1", "+2")
         got = [self.get(name) for name in ("crlf", "mixed", "open", "gone", "empty")]
         self.assertEqual(got, [b"a\r\nn\r\nb\r\n", b"a\r\nn\n", b"a\nn\nm", b"", b"1\n2\n"])
-        self.assertEqual(self.patch("*** Update File: mixed", "@@", "-a", "+b"), "error: hunk 1 not found in mixed")
+        self.put("mixed", "a\r\nb\nc\r\n")
+        self.assertEqual(self.patch("*** Update File: mixed", "@@", " a", "-b", "+x", " c"), "updated mixed")
+        self.assertEqual(self.get("mixed"), b"a\r\nx\nc\r\n")
 
     def test_whole(self):
         """tools.patch.whole"""
@@ -829,14 +849,31 @@ class Patch(Case):
             (patch_text("*** Update File: a"), 2),
             (patch_text("*** Update File: a", "@@"), 3),
             (patch_text("*** Update File: a", "@@", " x"), 3),
-            (patch_text("*** Update File: a", "+x"), 3),
-            (patch_text("*** Update File: a", "@@", "?x"), 4),
+            (patch_text("*** Update File: a", "+x", "@@", "-x"), 3),
+            (patch_text("*** Update File: a", "@@x", "@@", "-x"), 3),
+            (patch_text("*** Update File: a", "@@", "-x", "?x"), 5),
             (patch_text("stray"), 2),
         ]
         got = self.do(*(("patch", {"text": text}) for text, _ in cases))
         for (text, number), result in zip(cases, got):
             self.assertRegex(result, f"^error: malformed patch, line {number}: .", text)
         self.assertEqual(self.tree(), {"a": b"x\n"})
+
+    def test_fault_line(self):
+        """tools.patch.fault-line"""
+        self.put("a", "x\n")
+        cases = [
+            ("\n \n*** Start\n*** End Patch", 3),
+            ("\n*** Begin Patch\n*** Add File: b\n+x\n\n", 4),
+            ("\n*** Begin Patch\n\n*** End Patch\n\n", 4),
+            ("\n" + patch_text("*** Add File: b", "*** Add File:", "+x"), 4),
+            (patch_text("*** Update File: a", "+x"), 2),
+            (patch_text("*** Update File: a", "@@", "?x", "*** Move: x"), 3),
+            (patch_text("*** Add File: b", "", "+x"), 3),
+        ]
+        got = self.do(*(("patch", {"text": text}) for text, _ in cases))
+        for (text, number), result in zip(cases, got):
+            self.assertRegex(result, f"^error: malformed patch, line {number}: .", text)
 
     def test_result(self):
         """tools.patch.result"""
@@ -881,7 +918,11 @@ class ListGlobGrep(Case):
     def test_list_wrong(self):
         """tools.list.wrong"""
         self.put("f")
-        self.put("e/.git/x")
+        self.put("e/.git", "a file")
+        if os.getuid() != 0:
+            os.mkdir(os.path.join(self.ws, "closed"), 0)
+            for tool, more in (("list", {}), ("glob", {"pattern": "*"}), ("grep", {"pattern": "x"})):
+                self.assertEqual(self.do_one(tool, path="closed", **more), "error: cannot read closed: Permission denied")
         got = self.do(
             ("list", {"path": "e"}),
             *((tool, {"path": path, **({} if tool == "list" else {"pattern": "x"})})
@@ -898,7 +939,18 @@ class ListGlobGrep(Case):
         wanted = {
             "*.py": "x.py", "**/x.py": "src/x.py\nx.py", "src/**": "src/a/b.txt\nsrc/x.py", "?.c": "A.c", "a.c": "[no files]",
             "[ab].h": "b.h", "[a-c].h": "b.h", "[!a].h": "b.h", "[!b].h": "[no files]", "*.{c,h}": "A.c\nb.h", "[z": "[z",
-            "{q": "{q", "./*.py": "x.py", "sr**/x.py": "src/x.py", "{*.{py,c}": "[no files]", "src/**/b.txt": "src/a/b.txt", "*/x.py": "src/x.py",
+            "{q": "{q", "./*.py": "x.py", "sr**/x.py": "src/x.py", "src/**/b.txt": "src/a/b.txt", "*/x.py": "src/x.py",
+        }  # fmt: skip
+        got = self.do(*(("glob", {"pattern": pattern}) for pattern in wanted))
+        self.assertEqual(dict(zip(wanted, got)), wanted)
+
+    def test_glob_literal(self):
+        """tools.glob.literal"""
+        names = ["{b}", "a}", "b}", "{b", "{a}", "]", "a", "-", "[z-a]", "^", "\\x", "[x", "{x"]
+        for name in names:
+            self.put(name)
+        wanted = {
+            "{a,{b}}": "a}\n{b}", "{a}": "{a}", "[]a]": "]\na", "[a-]": "-\na", "[z-a]": "[z-a]", "[^a]": "^\na", "\\*": "\\x", "[x": "[x", "{x": "{x",
         }  # fmt: skip
         got = self.do(*(("glob", {"pattern": pattern}) for pattern in wanted))
         self.assertEqual(dict(zip(wanted, got)), wanted)
@@ -912,9 +964,10 @@ class ListGlobGrep(Case):
         os.symlink("f", os.path.join(self.ws, "a", "link"))
         os.symlink("a", os.path.join(self.ws, "dir"))
         os.symlink("none", os.path.join(self.ws, "dangling"))
+        self.put("z/.git", "a file")
         got = self.do(("glob", {"pattern": "**"}), ("glob", {"pattern": "*", "path": "a"}), ("glob", {"pattern": "a"}),
                       ("glob", {"pattern": "*", "path": "dir"}), ("glob", {"pattern": "*", "path": "a/.git"}))  # fmt: skip
-        self.assertEqual(got[0].split("\n"), [".gitignore", ".harnessignore", "a/.h", "a/f", "a/link", "b", "dangling"])
+        self.assertEqual(got[0].split("\n"), [".gitignore", ".harnessignore", "a/.h", "a/f", "a/link", "b", "dangling", "z/.git"])
         self.assertEqual(got[1:3], ["a/.h\na/f\na/link", "[no files]"])
         self.assertEqual(got[3:], ["dir/.h\ndir/f\ndir/link", "a/.git/x"])
 
@@ -938,7 +991,7 @@ class ListGlobGrep(Case):
     def test_grep_format(self):
         """tools.grep.format"""
         self.put("b/x", "one one\r\nTwo\n")
-        self.put("a", "zero\nx" + "y" * 2000 + "\n")
+        self.put("a", "\ufeffzero\nx" + "y" * 2000 + "\n")
         got = self.do(
             *(("grep", {"pattern": pattern}) for pattern in ("one$", "(?i)two", "two", "^[zT]", "xy")),
             ("grep", {"pattern": "o", "path": "b/x"}),
@@ -955,9 +1008,10 @@ class ListGlobGrep(Case):
             *(("grep", {"pattern": "x", "include": include}) for include in ("*.py", "*.{c,h}", "d/*", "q")),
             ("grep", {"pattern": "x", "path": "d", "include": "d/*"}),
             ("grep", {"pattern": "x", "path": "d/b.py", "include": "*.py"}),
+            ("grep", {"pattern": "x", "path": "d/b.py", "include": "d/*.py"}),
         )
         self.assertEqual(got[:4], ["a.py:1:x\nd/b.py:1:x", "d/c.c:1:x", "d/b.py:1:x\nd/c.c:1:x", "[no matches]"])
-        self.assertEqual(got[4:], ["[no matches]", "d/b.py:1:x"])
+        self.assertEqual(got[4:], ["[no matches]", "d/b.py:1:x", "[no matches]"])
 
     def test_grep_limit(self):
         """tools.grep.limit"""
@@ -1103,12 +1157,14 @@ class JobTool(Case):
         got = self.do(
             ("bash", {"command": "echo a; exec sleep 60", "background": True}),
             ("bash", {"command": "trap '' TERM; sleep 60 & echo $!; while :; do sleep 1; done", "background": True}),
-            ("bash", {"command": "exit 3", "background": True}),
+            ("bash", {"command": "sleep 60 > /dev/null 2>&1 & echo $! > child; exit 3", "background": True}),
             ("bash", {"command": "sleep 0.3"}),
             *(("job", {"id": job, "action": "kill"}) for job in ("j1", "j1", "j2", "j3")),
             ("job", {"id": "j1", "action": "output"}),
+            ("bash", {"command": "kill -0 $(cat child) && echo lives"}),
         )
-        self.assertEqual(got[4:6] + got[7:], ["a\n[killed]", "a\n[killed]", "[exit 3]", "a\n[killed]"])
+        self.assertEqual(got[4:6] + got[7:9], ["a\n[killed]", "a\n[killed]", "[exit 3]", "a\n[killed]"])
+        self.assertEqual(got[9], "lives\n[exit 0]")
         child, last = got[6].split("\n")
         self.assertEqual((last, alive(int(child))), ("[killed]", False))
 
@@ -1150,6 +1206,10 @@ class Todo(Case):
         self.assertEqual(got, ["[ ] a\n[>] b\n[x] c", "[no todos]", "[ ] a"])
         self.assertEqual([one["items"] for one in self.records(kind="todo")], [self.ITEMS, [], self.ITEMS[:1]])
         self.assertEqual(self.answer("/todos", "-c"), "[ ] a")
+        inner = [call("todo", items=[]), call("todo", items=self.ITEMS), say("sub")]
+        ran = self.headless("go", "-c", "--permission-mode", "auto", script=[call("task", prompt="p"), *inner])
+        self.assertEqual((ran.results(2), ran.results(3)), (["[no todos]"], ["[no todos]", "[ ] a\n[>] b\n[x] c"]))
+        self.assertEqual((len(self.records(kind="todo")), self.answer("/todos", "-c")), (3, "[ ] a"))
 
     def test_invalid(self):
         """tools.todo.invalid"""
@@ -1322,3 +1382,6 @@ class AskRememberSkill(Case):
         got = self.do(("skill", {"name": "../b"}), ("skill", {"name": "a/SKILL.md"}), ("skill", {"name": "A"}))
         for name, result in zip(("../b", "a/SKILL.md", "A"), got):
             self.assertEqual(result, f'error: unknown skill "{name}"; known skills: a, b')
+        text = "---\nname: new\ndescription: d\n---\nnew body"
+        got = self.do(("write", {"path": ".harness/skills/new/SKILL.md", "content": text}), ("skill", {"name": "new"}))
+        self.assertEqual(got[1], "new body")

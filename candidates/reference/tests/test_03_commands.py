@@ -92,6 +92,10 @@ class Dispatch(CommandCase):
                      ("config", "set", "model", "x", "--local"), ("init",)):  # fmt: skip
             self.assertEqual(self.run_harness(*args).code, 0, args)
         self.assertIn("problem: settings-project: ", self.run_harness("doctor").out)
+        self.put(".harness/settings.json", '{"env": 5, "max_turns": "x"}')
+        self.assert_error(self.run_harness("config", "set", "env.A", "x"), 3, path, "env")
+        self.assertEqual(self.run_harness("config", "set", "max_turns", "7").code, 0)
+        self.assertEqual(json.loads(self.text(path)), {"env": 5, "max_turns": 7})
 
 
 class HelpAndVersion(CommandCase):
@@ -171,8 +175,8 @@ class Sessions(CommandCase):
         line = 'call `read` {"path":  "a"}'
         wanted = f"# Mine\n\n## user\n\nhello\n\n\n## assistant\n\nlook\n{line}\n{line}\n\n## tool read\n\n1\tx\n\n## assistant\n\n{line}"
         self.assertEqual(self.output("sessions", "export", "s"), wanted)
-        self.lay_session("n")
-        self.assertEqual(self.output("sessions", "export", "n"), "# n")
+        self.lay_session("n", message("tool", "stray", tool_call_id="z"))
+        self.assertEqual(self.output("sessions", "export", "n"), "# n\n\n## tool\n\nstray")
         self.assertEqual(self.tree(), before)
 
     def test_delete(self):
@@ -208,7 +212,7 @@ class Config(CommandCase):
         lines = self.output("config", "list").split("\n")
         self.assertEqual(lines, sorted(lines))
         for line in ("max_turns = 2 (project)", 'permissions.deny = ["bash"] (user)', "permissions.ask = [] (default)",
-                     'model = "m-test" (environment)', "stream = true (user)", 'env = {"A": "ä"} (local)'):  # fmt: skip
+                     'model = "m-test" (environment)', "stream = true (user)", 'env = {"A":"ä"} (local)'):  # fmt: skip
             self.assertIn(line, lines)
         self.assertIn("model = null (default)", self.output("config", "list", env=NO_MODEL).split("\n"))
         self.put("extra.json", '{"max_turns": 3}')
@@ -235,6 +239,11 @@ class Config(CommandCase):
         for level, target in (("--user", os.path.join(self.home, "settings.json")), ("--local", path.replace("settings", "settings.local"))):
             self.assertEqual(self.output("config", "set", "env.A", "x", level), f"set env.A in {target}")
             self.assertEqual(json.loads(self.text(target)), {"env": {"A": "x"}})
+        self.put("real.json", "{}")
+        os.unlink(path)
+        os.symlink("../real.json", path)
+        self.run_harness("config", "set", "model", "linked")
+        self.assertTrue(os.path.islink(path) and "linked" in self.text("real.json"))
         before = self.tree()
         self.usage(("config", "set", "model", "m2", "--user", "--local"), "--user", "--local")
         self.assertEqual(self.tree(), before)
@@ -257,6 +266,7 @@ class Config(CommandCase):
         for key in ("colour", "permissions.never", "env.", "max_turns.x"):
             self.usage(("config", "set", key, "1"), f"unknown key: {key}")
         self.assertEqual(self.tree(), before)
+        self.usage(("config", "set", "model", ""), 'error: empty argument ""', "usage: harness config")
         self.usage(("config", "set", "max_turns", "x", "--local"), "invalid value")
         self.assertFalse(self.exists(".harness/settings.local.json"))
 
@@ -341,6 +351,10 @@ class Permissions(CommandCase):
         self.assertEqual(self.check("edit", "a", "--permission-mode", "dont-ask"), "deny (mode dont-ask)")
         self.usage(("permissions", "check", "Bash", "ls"), "unknown tool", "bash", "skill")
         self.usage(("permissions", "check", "todo", "x"), "usage: harness permissions", '"x"')
+        self.usage(("permissions", "check", "job", "stop"), "invalid value", "stop")
+        self.put("d/f")
+        self.assertEqual(self.check("grep", "none", "--deny", "read"), "deny (rule read)")
+        self.assertEqual(self.check("grep", "d", "--deny", "read(**)"), "allow (mode ask)")
 
 
 class InitAndDoctor(CommandCase):
@@ -363,7 +377,9 @@ class InitAndDoctor(CommandCase):
         self.assertEqual(self.value("doctor"), [{"check": name, "ok": True, "reason": None} for name in names])
         self.put(".harness/settings.json", '{"max_turns": "x"}')
         self.put(".harness/settings.local.json", "{\n")
-        env = {**NO_MODEL, "HARNESS_BASE_URL": "ftp://x", "HARNESS_HOME": self.put("file"), "HARNESS_API_KEY": "key-4711"}
+        self.put("extra.json", '{"model": "m"}')
+        self.assertEqual(self.run_harness("doctor", "--settings", "extra.json", env=NO_MODEL).out.split("\n")[1], "ok: model")
+        env = {**NO_MODEL, "HARNESS_BASE_URL": "http://", "HARNESS_HOME": self.put("file"), "HARNESS_API_KEY": "key-4711"}
         ran = self.run_harness("doctor", env=env)
         lines = dict(zip(names, ran.out.split("\n")))
         for name in ("base-url", "model", "state-directory", "settings-project", "settings-local"):

@@ -318,6 +318,8 @@ class CommandPatterns(PermissionCase):
         self.assertEqual(self.commands("echo a && true", "echo a; ls", "true | true", args=args), ["run", "ask", "run"])
         self.assertEqual(self.commands("echo a; ls", args=("--allow", "bash(echo *; ls)")), ["ask"])
         self.assertEqual(self.commands("echo a; ls", args=("--allow", "bash")), ["run"])
+        check = self.run_harness("permissions", "check", "bash", "echo a; true", "--allow", "bash(true)", "--allow", "bash(echo *)", "--allow", "bash")
+        self.assertEqual(check.out, "allow (rule bash(true))\n")
         self.assertEqual(self.commands(";", args=("--allow", "bash(*)")), ["ask"])
 
     def test_prefix(self):
@@ -326,11 +328,17 @@ class CommandPatterns(PermissionCase):
                     "for i in a; do rm x; done"]  # fmt: skip
         self.assertEqual(self.commands(*commands, args=("--deny", "bash(rm *)")), ["deny"] * len(commands))
         self.assertEqual(self.commands("sudo rm x", "env rm x", args=("--deny", "bash(rm *)")), ["ask"] * 2)
+        for rule in ("if A=1 rm x", "A=1 rm x", "rm x"):
+            self.assertEqual(self.commands("if A=1 rm x; then true; fi", args=("--deny", f"bash({rule})")), ["deny"])
         self.assertEqual(self.commands("A=1 true", "! true", args=("--allow", "bash(true)")), ["ask"] * 2)
 
     def test_redirect(self):
         """permissions.bash.redirect"""
         self.assertEqual(self.commands('echo "$(echo x > g)"', args=("--allow", "bash(echo *)")), ["ask"])
+        counted = ["echo >| g", "echo >&g", "echo > '/dev/null'", "echo > /dev/nullx", "echo >(cat)", "echo 2>&1x"]
+        self.assertEqual(self.commands(*counted, args=("--allow", "bash(echo *)", "--allow", "bash(cat)")), ["ask"] * len(counted))
+        harmless = ["echo x 1>&2", "echo x 2> /dev/null", "echo x >>/dev/null", "echo x &>/dev/null", "echo $(echo x >/dev/null;echo y)"]
+        self.assertEqual(self.commands(*harmless, args=("--allow", "bash(echo *)")), ["run"] * len(harmless))
         commands = ["echo x > g", "echo x >> g", "echo '>'", "echo x 2>&1", "echo x >&2", "echo x > /dev/null", "echo x < f"]
         got = self.commands(*commands, args=("--allow", "bash(echo *)"))
         self.assertEqual(got, ["ask", "ask", "run", "run", "run", "run", "run"])
@@ -407,7 +415,7 @@ class Approval(PermissionCase):
                  ("remember", {"text": "t"}), ("bash", {"command": "touch no"}))  # fmt: skip
         ran = self.interactive("go", " Y ", "A", "y", "y", "N", script=[calls(*pairs)])
         for question in ("allow bash echo a\\necho b? [y/a/n] ", "allow write ./w? [y/a/n] ", "allow patch p1, p2? [y/a/n] ",
-                         'allow remember {"text": "t"}? [y/a/n] '):  # fmt: skip
+                         'allow remember {"text":"t"}? [y/a/n] \n'):  # fmt: skip
             self.assertIn(question, ran.out)
         self.assertEqual(ran.results()[0], "a\nb\n[exit 0]")
         self.assertEqual(ran.results()[4], "error: denied: by the user")
@@ -493,6 +501,9 @@ class Roles(PermissionCase):
         self.assertEqual(self.do(write, args=("--agent", "strict")), [denial("mode dont-ask")])
         self.assertEqual(self.do(write, mode="plan", args=("--agent", "strict")), [denial("mode plan")])
         self.assertEqual(self.do(write, args=("--agent", "lax")), ["wrote new (0 bytes)"])
+        self.assertEqual(self.answer("/mode", "--agent", "strict", "--permission-mode", "auto"), "mode: dont-ask")
+        self.assertEqual(self.answer("/mode auto", "--agent", "strict"), "mode: auto")
+        self.assertEqual(self.answer("/permissions", "--agent", "strict"), "mode: dont-ask")
         script = [call("task", prompt="p", agent="lax"), calls(write), say("sub")]
         ran = self.headless("go", "--allow", "task", script=script)
         self.assertEqual(ran.results(2), [denial("mode ask", approval=True)])

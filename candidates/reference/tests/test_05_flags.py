@@ -121,7 +121,7 @@ class Formats(Case):
     def test_early(self):
         """flags.format.early"""
         for form in ("json", "stream-json"):
-            for args in (("--nope",), ("--max-turns", "x"), ("-c", "-r", "s")):
+            for args in (("--nope",), ("--max-turns", "x"), ("-c", "-r", "s"), ("--agent", "none"), ("--cwd", "none"), ("--add-dir", "none")):
                 ran = self.headless("go", "--output-format", form, *args)
                 self.assertEqual((ran.code, ran.out), (2, ""))
             self.assertEqual(self.headless(" ", "--output-format", form).out, "")
@@ -162,6 +162,9 @@ class Formats(Case):
         self.assertEqual((init["type"], init["cwd"], init["model"], init["permission_mode"]), ("init", self.ws, "m-test", "ask"))
         self.assertEqual(init["tools"], ran.tools())
         self.assertEqual(ran.events[1], {"type": "user", "text": "go @x"})
+        self.put(".harness/commands/own.md", "text")
+        ran2 = self.headless("/own", "--output-format", "stream-json", stdin="more\n", env={"HARNESS_MODEL": None})
+        self.assertEqual((ran2.events[0]["model"], ran2.events[1]["text"]), (None, "/own\n\nmore"))
         self.assertEqual(list(ran.events[-1]), RESULT_KEYS)
         seen = []
 
@@ -249,7 +252,7 @@ class Parsing(Case):
 
     def test_unknown(self):
         """flags.parse.unknown"""
-        for typed, named in (("--no-such-flag", "--no-such-flag"), ("-xyz", "-xyz"), ("--mod=x", "--mod"), ("-qv", "-qv"),
+        for typed, named in (("--no-such-flag", "--no-such-flag"), ("--json", "--json"), ("--user", "--user"), ("-xyz", "-xyz"), ("--mod=x", "--mod"), ("-qv", "-qv"),
                              ("--Model", "--Model"), ("-x", "-x")):  # fmt: skip
             ran = self.headless("go", typed)
             self.assert_error(ran, 2, f"unknown flag: {named}")
@@ -306,8 +309,22 @@ class Parsing(Case):
         ran = self.headless("go", script=[status(400)])
         self.assert_error(ran, 7)
         self.assertEqual(ran.requests, [])
-        self.assertEqual(self.run_harness("--help", "--max-turns", "x").code, 0)
-        self.assertEqual(self.run_harness("--max-turns", "x", "--version").code, 0)
+        self.assert_error(self.headless("go", "--agent", "none", "-r", "none"), 2)
+        self.assert_error(self.headless("go", "-r", "none", env={"HARNESS_BASE_URL": None}), 6)
+        self.assert_error(self.headless("go", env={"HARNESS_MODEL": None}), 3, "model")
+        self.lay_session("s", "x")
+        self.assert_error(self.headless("go", "--session-id", "s", env={"HARNESS_BASE_URL": None}), 2, "session exists: s")
+
+    def test_first_mistake(self):
+        """flags.parse.first-mistake"""
+        ran = self.run_harness("--model", "--max-turns", "x", "-xyz")
+        self.assert_error(ran, 2, "unknown flag: -xyz")
+        self.assert_error(self.run_harness("-c", "-r", "s", "--max-turns", "x", "--model"), 2, "--max-turns", "invalid value")
+        self.assertNotIn("--model", self.run_harness("--max-turns", "x", "--model").err)
+        for args in (("-p", "--help"), ("--help", "--max-turns", "x"), ("-c", "-r", "s", "-h")):
+            ran = self.run_harness(*args)
+            self.assertEqual((ran.code, ran.out, ran.requests), (0, self.run_harness("help").out, []))
+        self.assertEqual(self.run_harness("--max-turns", "x", "--version").out, self.run_harness("version").out)
         self.assert_error(self.run_harness("--help", "--nope"), 2, "unknown flag: --nope")
 
     def test_help(self):
@@ -712,3 +729,6 @@ class SettingsFiles(Case):
         self.assertEqual((ran.results(), ran.requests[0]["model"]), (["value other\n[exit 0]"], "m-test"))
         self.assertEqual(self.text("hook"), "value\n")
         self.assertEqual(self.answer("!echo $NAME"), "value\n[exit 0]")
+        for env in ({"": "x"}, {"A=B": "x"}, {"A": "x\0y"}):
+            self.settings(env=env)
+            self.assert_error(self.headless("go"), 3, "settings.json", "env")

@@ -120,6 +120,7 @@ class Moving(SessionCase):
         ran = self.talk("/mode plan", "/model m2", "/clear", "/mode", "x")
         self.assertIn("mode: plan\nDONE", ran.out)
         self.assertEqual(ran.requests[0]["model"], "m2")
+        self.assertEqual(self.headless("later", "-c").requests[0]["model"], "m-test")
 
     def test_fork(self):
         """in-session.fork.move"""
@@ -136,6 +137,7 @@ class Moving(SessionCase):
         self.assertEqual(ran.contents(2), ["x", "y", "two", "DONE", "three"])
         self.assertEqual(ran.out, "DONE\nresumed other\nDONE\nresumed other\nDONE\n")
         self.assertIn("error: session not found: none", ran.err)
+        self.mistake("/resume ../x", "/resume: ", "../x")
 
     def test_resume_newest(self):
         """in-session.resume.newest"""
@@ -159,6 +161,8 @@ class Moving(SessionCase):
         self.assertTrue(self.answer("/sessions").endswith("\tMy title"))
         self.assertEqual(self.answer("/rename " + "x" * 300, "-c"), "renamed to " + "x" * 200)
         self.assert_error(self.headless("go", "-r", "x"), 6)
+        self.talk("/model m2", "/rename New", args=("--session-id", "n"))
+        self.assertEqual([one["type"] for one in self.records("n")], ["session", "title", "model"])
 
     def test_export_print(self):
         """in-session.export.print"""
@@ -189,6 +193,7 @@ class ModelModeRoots(SessionCase):
         """in-session.model.show"""
         self.assertEqual(self.answer("/model"), "model: m-test")
         self.assertEqual(self.answer("/model", "--model", "x"), "model: x")
+        self.assertEqual(self.answer("/model", env={"HARNESS_MODEL": None}), "model: ")
 
     def test_model_set(self):
         """in-session.model.set"""
@@ -286,6 +291,24 @@ class Looking(SessionCase):
         self.headless("go", *self.AUTO, script=script)
         wanted = ["--- /dev/null", "+++ b/a", "@@ -0,0 +1 @@", "+new", "--- a/b", "+++ b/b", "@@ -2,7 +2,7 @@", " 2", " 3", " 4",
                   "-5", "+five", " 6", " 7", " 8", "--- a/gone", "+++ /dev/null", "@@ -1 +0,0 @@", "-old"]  # fmt: skip
+        self.assertEqual(self.answer("/diff", "-c").split("\n"), wanted)
+
+    def test_diff_form(self):
+        """in-session.diff.form"""
+        self.put("e", "")
+        self.put("n", "a\nold")
+        self.put("m", "x\n")
+        self.put("odd", b"\xff\n")
+        os.symlink("e", os.path.join(self.ws, "link"))
+        patch = "*** Begin Patch\n*** Delete File: e\n*** Add File: new\n*** Delete File: odd\n*** Delete File: link\n*** End Patch"
+        patch = patch.replace("*** Delete File: link\n", "")
+        script = [calls(("patch", {"text": "*** Begin Patch\n*** Delete File: link\n*** End Patch"}), ("patch", {"text": patch}),
+                        ("read", {"path": "n"}), ("edit", {"path": "n", "old": "old", "new": "new"}),
+                        ("read", {"path": "m"}), ("write", {"path": "m", "content": "x\n"}), ("bash", {"command": "chmod 600 m"}))]  # fmt: skip
+        self.headless("go", *self.AUTO, script=script)
+        mark = "\\ No newline at end of file"
+        wanted = ["--- a/e", "+++ /dev/null", "--- a/n", "+++ b/n", "@@ -1,2 +1,2 @@", " a", "-old", mark, "+new", mark, "--- /dev/null", "+++ b/new",
+                  "--- a/odd", "+++ /dev/null", "@@ -1 +0,0 @@", "-\ufffd"]  # fmt: skip
         self.assertEqual(self.answer("/diff", "-c").split("\n"), wanted)
 
     def test_memory(self):
@@ -413,6 +436,9 @@ class Compaction(SessionCase):
         self.assertEqual((ran.code, ran.out, len(ran.requests)), (0, "end\n", 3))
         self.assertRegex(ran.err, "(?m)^warning: .*compaction failed")
         self.assertEqual(ran.contents(1), ["one", "t" * 2000, "go"])
+        self.lay_session("o", "one", message("assistant", "t" * 2000))
+        ran = self.headless("go", "-r", "o", script=[status(500), OVERFLOW])
+        self.assertEqual((ran.code, len(ran.requests)), (4, 2))
 
 
 class TakingBack(SessionCase):
@@ -454,6 +480,23 @@ class TakingBack(SessionCase):
         self.headless("go", *self.AUTO, script=[between])
         self.assertEqual(self.answer("/undo", "-c"), "undo refused: x changed since")
         self.assertEqual(self.text("x"), "3")
+
+    def test_undo_changed(self):
+        """in-session.undo.changed"""
+        self.put("same", "s")
+        self.put("back", "x")
+        pairs = (("read", {"path": "same"}), ("write", {"path": "same", "content": "s"}), ("read", {"path": "back"}),
+                 ("write", {"path": "back", "content": "y"}), ("write", {"path": "back", "content": "x"}), ("write", {"path": "gone", "content": "1"}),
+                 ("patch", {"text": "*** Begin Patch\n*** Delete File: gone\n*** End Patch"}))  # fmt: skip
+        script = [write("real", "1"), say("a"), calls(*pairs), say("b"), calls(*pairs, ("write", {"path": "more", "content": "1"})), say("c")]
+        self.talk("one", "two", "three", script=script)
+        self.put("back", "somebody else")
+        self.assertEqual(self.answer("/undo", "-c"), "undone 1 files\nremoved more")
+        self.assertEqual(self.answer("/undo", "-c"), "undone 1 files\nremoved real")
+        script = [write("r", "1"), say("a"), calls(("write", {"path": "r", "content": "2"})), say("b"),
+                  calls(("write", {"path": "r", "content": "1"}), ("write", {"path": "s", "content": "1"})), say("c")]  # fmt: skip
+        self.talk("one", "two", "three", script=script)
+        self.assertEqual(self.answer("/rewind 2", "-c"), "rewound 2 turns\nremoved s")
 
     def test_undo_scope(self):
         """in-session.undo.scope"""
@@ -558,7 +601,8 @@ class Mentions(SessionCase):
         self.put("a", "A\n\n")
         self.put("b", "no end")
         path = self.put("c", "C\n", os.path.join(self.top, "extra"))
-        prompt = f"@b @a @b {'@' + path}"
+        os.symlink("b", os.path.join(self.ws, "l"))
+        prompt = f"@l @a @./b {'@' + path}"
         ran = self.headless(prompt, "--add-dir", "../extra", "--output-format", "json")
         blocks = [f'<file path="b">\nno end\n</file>', f'<file path="a">\nA\n\n</file>', f'<file path="{path}">\nC\n</file>']
         self.assertEqual(ran.contents(0), ["\n\n".join([prompt, *blocks])])
@@ -570,13 +614,18 @@ class Mentions(SessionCase):
         self.put("d/x", "content")
         self.put("d/e/y")
         for prompt in ("@d", "@d/"):
-            self.assertEqual(self.sent(prompt), prompt + '\n\n<directory path="d">\ne/\nx\n</directory>')
+            self.assertEqual(self.sent(prompt, "--deny", "read(d/**)"), prompt + '\n\n<directory path="d">\ne/\nx\n</directory>')
 
     def test_missing(self):
         """in-session.attach.missing"""
         self.put("a", "A\n")
         self.assertEqual(self.sent("@none. and @a"), '@none. and @a\n\n<file path="a">\nA\n</file>')
         self.assertRegex(self.err, r"(?m)^warning: .*not attached.*none")
+        os.mkfifo(os.path.join(self.ws, "pipe"))
+        os.symlink("none", os.path.join(self.ws, "dangling"))
+        self.assertEqual(self.sent("@pipe @dangling"), "@pipe @dangling")
+        for name in ("pipe", "dangling"):
+            self.assertRegex(self.err, f"(?m)^warning: .*not attached.*{name}")
 
     def test_refused(self):
         """in-session.attach.refused"""
@@ -668,7 +717,7 @@ class OwnCommands(SessionCase):
 class Input(SessionCase):
     def test_lines(self):
         """in-session.input.lines"""
-        ran = self.talk("one", "", "  ", "two", end="", script=[say("1"), say("2")])
+        ran = self.talk("one\r", "", "  \r", "two", end="", script=[say("1"), say("2")])
         self.assertEqual((ran.out, ran.contents(1)), ("1\n2\n", ["one", "1", "two"]))
         ran = self.talk(script=[])
         self.assertEqual((ran.out, ran.requests), ("", []))
@@ -765,6 +814,27 @@ class Keys(SessionCase):
         screen.type("\x03")
         self.assertEqual(screen.code(), 130)
         self.assertEqual(screen.requests, [])
+
+    def test_at_question(self):
+        """in-session.keys.at-question"""
+        script = [calls(("bash", {"command": "touch x"}), ("bash", {"command": "touch y"})), say("never"), call("ask", question="why?"), say("fine")]
+        screen = self.screen(script=[script[0], calls(("bash", {"command": "touch z"}), ("ask", {"question": "why?"}), ("bash", {"command": "echo 1"})), say("fine")])
+        screen.enter("go")
+        screen.wait("[y/a/n] ")
+        screen.type("\x03")
+        screen.wait("interrupted")
+        screen.wait("> ")
+        screen.enter("more")
+        screen.wait("touch z? [y/a/n] ")
+        screen.type("\x04")
+        screen.wait("why?")
+        screen.type("\x04")
+        screen.wait("echo 1? [y/a/n] ")
+        screen.enter("y")
+        screen.wait("fine")
+        results = [m["content"] for m in screen.requests[-1]["messages"] if m["role"] == "tool"]
+        self.assertEqual(results, ["error: interrupted"] * 2 + ["error: denied: needs approval (mode ask)", "error: no one to ask", "1\n[exit 0]"])
+        self.assertEqual(self.tree(), {})
 
     def test_ctrl_d(self):
         """in-session.keys.ctrl-d"""

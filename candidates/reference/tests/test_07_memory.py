@@ -80,6 +80,8 @@ class Block(MemoryCase):
         line = "x" * 249 + "\n"
         self.put(".harness/memory.md", line * 100 + "y\n")
         self.assertEqual(self.block(), line * 100 + "[memory cut: 1 lines left out]")
+        self.put(".harness/memory.md", "a\n" + "\n" * 200)
+        self.assertEqual(self.block(), "a\n" + "\n" * 199 + "[memory cut: 1 lines left out]")
         self.put(".harness/memory.md", "x" + "é" * 13_000)
         self.assertEqual(self.block(), "x" + "é" * 12_499 + "\n[memory cut: 1 lines left out]")
         self.put("memory.md", "- small\n", self.home)
@@ -160,6 +162,13 @@ class CommandLine(MemoryCase):
             self.assert_error(self.run_harness("memory", "add", text), 2, "empty text")
         self.assert_error(self.run_harness("memory", "add", "a", "b"), 2, '"b"')
         self.assertFalse(self.exists(".harness/memory.md"))
+        path = os.path.join(self.ws, ".harness/memory.md")
+        os.symlink("../../out.md", path)
+        self.assert_error(self.run_harness("memory", "add", "x"), 2, "outside the workspace", ".harness/memory.md")
+        os.unlink(path)
+        os.mkdir(path)
+        self.assert_error(self.run_harness("memory", "add", "x"), 1, path)
+        self.assertFalse(self.exists("out.md", self.top))
 
     def test_clear(self):
         """memory.command.clear"""
@@ -170,5 +179,13 @@ class CommandLine(MemoryCase):
         self.assertEqual(self.out("clear"), "cleared project\n")
         for args in (("clear",), ("show",), ("add", "x")):
             self.assert_error(self.run_harness("memory", *args, "--user", "--project"), 2, "--user", "--project")
+        path = os.path.join(self.ws, ".harness/memory.md")
+        os.mkdir(path)
+        self.assertEqual(self.run_harness("memory", "clear").code, 1)
+        os.rmdir(path)
+        self.put("real.md", "x")
+        os.symlink("../real.md", path)
+        self.assertEqual(self.out("clear"), "cleared project\n")
+        self.assertEqual((self.exists(".harness/memory.md"), self.text("real.md")), (False, "x"))
         self.assertEqual(self.out("clear", "--user"), "cleared user\n")
         self.assertFalse(self.exists("memory.md", self.home))

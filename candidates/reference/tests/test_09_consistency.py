@@ -57,9 +57,9 @@ class SessionFile(Case):
 
         compact = {"type": "compact", "trigger": "manual", "summary": "S", "kept": 0}
         cases = {
-            "a": ((["\n  " + "t" * 70 + "\nmore"], {}), "t" * 60),
+            "a": ((["\n  \n a  \tb" + "t" * 70 + "\nmore"], {}), "a b" + "t" * 57),
             "b": ((["first", {"type": "rewind", "turns": 1}, "second"], {"title": "header"}), "header"),
-            "c": ((["first", {"type": "title", "title": "one"}, {"type": "title", "title": "two"}], {"title": "header"}), "two"),
+            "c": ((["first", {"type": "title", "title": "one"}, {"type": "title", "title": " two  words"}], {"title": "header"}), "two words"),
             "d": ((["first", {"type": "rewind", "turns": 1}, "second"], {}), "first"),
             "e": ((["first", compact, "second"], {}), "first"),
             "f": (([], {}), None),
@@ -180,6 +180,10 @@ class Loading(Case):
         ran = self.headless("go", "-r", "s", *AUTO)
         answered = [(m["role"], m["content"], m.get("tool_call_id")) for m in ran.messages(0)[2:]]
         self.assertEqual(answered, [("tool", "kept", "c1"), ("tool", "error: interrupted", "c0"), ("tool", "error: interrupted", "c2"), ("user", "go", None)])
+        self.lay_session("u", "a", asked, done)
+        self.assertIn("\t3\t", self.run_harness("sessions", "list").out)
+        self.answer("/context", "-r", "u")
+        self.assertEqual(len(self.stored("u")), 5)
         self.assertEqual(self.stored("s")[2:5], [("tool", "kept"), ("tool", "error: interrupted"), ("tool", "error: interrupted")])
         self.lay_session("t", "a", asked, done, "b", message("assistant", "c"))
         for _ in range(2):
@@ -264,6 +268,10 @@ class Resuming(Case):
         self.assertEqual({key: header[key] for key in ("id", "cwd", "title", "model", "parent")},
                          {"id": "copy", "cwd": self.ws, "title": "T", "model": "m2", "parent": "s"})  # fmt: skip
         self.assertEqual(seen[0][1 : len(source)], source[1:])
+        self.lay_session("raw", tail='{"type":"odd",  "x":1}\n{torn\n{"type":"message","message":{"role":"user","content":"z"}}')
+        lines = self.text(self.session_path("raw")).split("\n")
+        self.headless("more", "-r", "raw", "--fork", "--session-id", "raw2")
+        self.assertEqual(self.text(self.session_path("raw2")).split("\n")[1:3], [lines[1], lines[3]])
         self.assertEqual(self.records("s"), source)
         self.assertEqual(self.answer("/todos", "-r", "copy"), "[x] t")
         self.run_harness("sessions", "delete", "s")
@@ -305,6 +313,9 @@ class Routes(Case):
             self.assertIn(word + "1", ran.system(0))
             self.assertIn(word + "2", ran.system(3))
         self.assertEqual(self.headless("x", "-c", "--agent", "own").system(), ran.system(3))
+        ran = self.interactive("one", "!rm .harness/agents/own.md", "two", args=("--agent", "own"))
+        self.assertEqual((len(ran.requests), ran.code), (1, 0))
+        self.assertRegex(ran.err, "(?m)^error: .*own")
 
     def test_turns(self):
         """consistency.routes.turns"""

@@ -102,6 +102,8 @@ class Codes(Case):
         cases = [
             ([status(401, "bad key-4711")], ["HTTP 401", "bad "]),
             ([status(500), status(503, "busy")], ["HTTP 503", "busy", "after 2 tries"]),
+            ([status(500), Fault(503, b"x" * 100, cut=True)], ["HTTP 503", "after 2 tries"]),
+            ([status(500), status(400)], ["HTTP 400"]),
             ([say(""), say("")], ["empty reply"]),
             ([OVERFLOW, say("S"), OVERFLOW], ["context length exceeded"]),
             ([Fault(body=b"x"), Fault(body=b"y")], ["invalid reply", "after 2 tries"]),
@@ -112,6 +114,7 @@ class Codes(Case):
             self.assertRegex(ran.err, "(?m)^error: model: ")
             self.assert_error(ran, 4, *words)
             self.assertNotIn("key-4711", ran.err)
+            self.assertEqual("tries" in ran.err, any("tries" in word for word in words))
         ran = self.headless("go", env={"HARNESS_BASE_URL": "http://127.0.0.1:1/v1"})
         self.assert_error(ran, 4, "error: model: ", "cannot connect", "after 2 tries")
 
@@ -167,7 +170,7 @@ class Codes(Case):
             process.send_signal(number)
             code = process.wait()
             self.assertLess(time.monotonic() - started, 2)
-            self.assertFalse(alive(int(self.text("pid"))))
+            self.assertTrue(eventually(lambda: not alive(int(self.text("pid")))))
             err = process.stderr.read()
             for one in (process.stdin, process.stdout, process.stderr):
                 one.close()

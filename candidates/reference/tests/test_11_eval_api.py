@@ -51,6 +51,8 @@ class Lines(ApiCase):
         script = [call("bash", command="echo noise; echo noise >&2"), say("a\nb")]
         ran, responses = self.api(run("go"), run("!echo shell"), script=script, args=("--verbose", "--permission-mode", "auto"))
         self.assertEqual([one["result"]["text"] for one in responses], ["a\nb", "shell\n[exit 0]"])
+        ran2, _ = self.api({"op": "walk"}, run("/nope"))
+        self.assertEqual(ran2.err.count("error: "), 1)
         for line in ("request 1", "tool bash", "warning: hook stop: exit 1"):
             self.assertIn(line, ran.err.split("\n"))
 
@@ -96,6 +98,8 @@ class Checks(ApiCase):
         ):  # fmt: skip
             self.invalid(request, *words)
         self.assertEqual(self.results({"op": "state", "prompt": "x", "approvals": "allow"})[0]["session_id"], None)
+        nulls = {"id": None, "cwd": None, "options": None, "approvals": None}
+        self.assertEqual(self.results(run("x", **nulls))[0]["text"], "DONE")
 
     def test_options(self):
         """eval-api.request.options"""
@@ -214,6 +218,13 @@ class Runs(ApiCase):
             ran = self.run_harness("api", *flag, stdin=json.dumps(run("go")) + "\n")
             self.assert_error(ran, 2, flag[0])
             self.assertEqual((ran.out, ran.requests), ("", []))
+        for flag in (("--agent", "none"), ("--add-dir", "none"), ("--cwd", "none")):
+            ran = self.run_harness("api", *flag, stdin=json.dumps(run("go")) + "\n")
+            self.assert_error(ran, 2, flag[0], "none")
+            self.assertEqual(ran.out, "")
+        self.put("gone/x")
+        got = self.results(run("!rm -r gone"), run("go"), args=("--add-dir", "gone"))
+        self.assertEqual(got[1]["exit_code"], 2)
         self.assertEqual(self.run_harness("api", "--help").out, self.run_harness("help", "api").out)
 
     def test_cwd(self):
@@ -305,7 +316,20 @@ class OtherOperations(ApiCase):
         self.assertEqual((list(after), after["title"], after["todos"], after["permission_mode"]), (keys, "go", items, "ask"))
         self.assertEqual(after["messages"], [*self.ran.messages(-1), {"role": "assistant", "content": "x"}])
         self.assertEqual((after, len(self.ran.requests)), (again, 2))
+
+    def test_state_settings(self):
+        """eval-api.state.settings"""
         self.assertIsNone(self.results({"op": "state"}, env={"HARNESS_MODEL": None})[0]["model"])
+        self.put(".harness/agents/own.md", "---\nmodel: m-role\npermission_mode: plan\n---\n")
+        state = self.results({"op": "state"}, args=("--agent", "own"))[0]
+        self.assertEqual((state["model"], state["permission_mode"]), ("m-role", "plan"))
+        breaking = run("!echo { > .harness/settings.json")
+        for args, wanted in (((), (None, "ask")), (("--model", "m0", "--permission-mode", "auto"), ("m0", "auto"))):
+            self.put(".harness/settings.json", "{}")
+            got = self.results({"op": "state"}, run("go"), breaking, {"op": "state"}, args=args)
+            self.assertEqual((got[3]["model"], got[3]["permission_mode"]), wanted)
+            self.assertEqual((got[3]["session_id"], len(got[3]["messages"])), (got[1]["session_id"], 3))
+            self.assertRegex(self.ran.err, "(?m)^warning: .*settings.json")
 
     def test_reset(self):
         """eval-api.reset.new"""

@@ -8,6 +8,7 @@ import re
 from importlib import import_module
 
 from ..errors import ToolError
+from ..texts import as_json
 
 NAMES = (
     "read", "write", "edit", "patch", "list", "glob", "grep",
@@ -83,7 +84,7 @@ def check_type(name, schema, value):
     }[kind]
     if not fits:
         article = "an" if kind[0] in "aeiou" else "a"
-        raise ToolError(f'parameter "{name}" is not {article} {kind}: {as_json(value)}')
+        raise ToolError(f'parameter "{name}" is not {article} {kind}: {shown(value)}')
     if kind == "string" and UNUSABLE.search(value):
         raise ToolError(f'parameter "{name}" holds a character that cannot be used')
     if kind == "array":
@@ -108,9 +109,9 @@ def check_range(name, schema, value):
         lowest, highest = schema["minimum"], schema.get("maximum")
         if value < lowest or (highest is not None and value > highest):
             wanted = f"at least {lowest}" if highest is None else f"from {lowest} to {highest}"
-            raise ToolError(f'parameter "{name}" must be {wanted}: {as_json(value)}')
+            raise ToolError(f'parameter "{name}" must be {wanted}: {shown(value)}')
     if "enum" in schema and value not in schema["enum"]:
-        raise ToolError(f'parameter "{name}" must be one of {", ".join(schema["enum"])}: {as_json(value)}')
+        raise ToolError(f'parameter "{name}" must be one of {", ".join(schema["enum"])}: {shown(value)}')
     if schema["type"] == "string" and "enum" not in schema:
         last_part = name.rpartition(".")[2]
         if (last_part == "old" and not value) or (last_part not in MAY_BE_BLANK and not value.strip()):
@@ -134,8 +135,9 @@ def check_together(tool, arguments):
         raise ToolError("more than one item is in_progress")
 
 
-def as_json(value) -> str:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def shown(value) -> str:
+    """A value as errors show it."""
+    text = as_json(value)
     return text if len(text) <= 200 else text[:200] + "…"
 
 

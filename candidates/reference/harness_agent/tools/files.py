@@ -166,7 +166,10 @@ def number_lines(data: bytes, first: int, limit: int) -> str:
     except UnicodeDecodeError:
         text = data.decode("utf-8", "replace")
         notes.append("[not valid UTF-8: bytes replaced]")
-    lines = text.removeprefix(BYTE_ORDER_MARK).split("\n")
+    text = text.removeprefix(BYTE_ORDER_MARK)
+    if not text:
+        return "[empty file]"
+    lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
     else:

@@ -11,17 +11,23 @@ HEADERS = {"*** Add File:": "added", "*** Update File:": "updated", "*** Delete 
 
 
 class Hunk:
-    def __init__(self, anchor):
+    def __init__(self, anchor, number):
         self.anchor = anchor  # text after `@@`: a line that comes before the hunk
-        self.old = []
-        self.new = []
-        self.changes = False  # whether a line is added or removed
+        self.number = number  # of its `@@` line
+        self.lines = []  # pairs of sign and text
+
+    def old(self) -> list[str]:
+        return [text for sign, text in self.lines if sign != "+"]
+
+    def changes(self) -> bool:
+        return any(sign != " " for sign, _ in self.lines)
 
 
 class Section:
-    def __init__(self, verb, path):
+    def __init__(self, verb, path, number):
         self.verb = verb
         self.path = path
+        self.number = number  # of its header
         self.lines = []  # of an added file
         self.hunks = []  # of an updated file
 
@@ -38,104 +44,116 @@ class Change:
 def patch(context, text):
     for path in touched_paths(text):
         files.locate_for_change(context, path)
-    parsed = list(sections(text))
+    sections = Parser(text).parse()
     reals = set()
-    for section in parsed:
+    for section in sections:
         real = context.roots.real(section.path)
         if real in reals:
             raise ToolError(f"{section.path} occurs twice in the patch")
         reals.add(real)
-    planned = [plan(context, section) for section in parsed]
+    planned = [plan(context, section) for section in sections]
     carry_out(context, planned)
     return "\n".join(f"{change.section.verb} {change.section.path}" for change in planned)
 
 
 def touched_paths(text) -> list[str]:
     """The paths that a patch names, also when the rest of it cannot be read."""
-    return [
-        line[len(header) :].strip()
-        for line in text.split("\n")
-        for header in HEADERS
-        if line.startswith(header) and line[len(header) :].strip()
-    ]
+    return [path for line in text.split("\n") if (path := header_of(line.removesuffix("\r"))[1])]
 
 
-def malformed(number, reason):
-    return ToolError(f"malformed patch, line {number}: {reason}")
+def header_of(line):
+    """Verb and path of a header line; no verb when it is none."""
+    for header, verb in HEADERS.items():
+        if line.rstrip() == header or line.startswith(header + " "):
+            return verb, line[len(header) :].strip()
+    return None, ""
 
 
-def sections(text):
-    """Yield the sections of a patch; raise at the first line that breaks the grammar."""
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
-    first, last = 0, len(lines) - 1
-    while first < last and not lines[first].strip():
-        first += 1
-    while last > first and not lines[last].strip():
-        last -= 1
-    if lines[first].rstrip() != BEGIN:
-        raise malformed(first + 1, f"`{BEGIN}` is missing")
-    section, hunk_line, n_empty = None, 0, 0
-    for number, line in enumerate(lines[first + 1 : last + 1], first + 2):
-        if not line and section:
-            n_empty += 1  # belongs to the section only when more of it follows
-            continue
-        verb = next((verb for header, verb in HEADERS.items() if line == header or line.startswith(header + " ")), None)
-        at_end = number == last + 1 and line.rstrip() == END
-        if verb or at_end or line.startswith("*** "):
-            if section:
-                check_hunk(section, hunk_line)
-                if section.verb == "updated" and not section.hunks:
-                    raise malformed(hunk_line, "an update without hunks")
-                yield section
-            if at_end:
-                if not section:
-                    raise malformed(number, "no section")
-                return
-            path = line.partition(":")[2].strip() if verb else ""
-            if not path:
-                raise malformed(number, "a header without a path" if verb else "an unknown header")
-            section, hunk_line, n_empty = Section(verb, path), number, 0
-            continue
-        if not section:
-            raise malformed(number, "a line before the first section")
-        for earlier in range(number - n_empty, number):
-            add_line(section, "", earlier)
-        n_empty = 0
-        if section.verb == "updated" and (line == "@@" or line.startswith("@@ ")):
-            check_hunk(section, hunk_line)
-            section.hunks.append(Hunk(line[2:].strip()))
-            hunk_line = number
+class Parser:
+    """Reads the sections of a patch; of several faults the one that stands first in the text counts."""
+
+    def __init__(self, text):
+        self.lines = [line.removesuffix("\r") for line in text.split("\n")]
+        self.sections = []
+        self.faults = []  # pairs of line number and reason
+        self.n_empty = 0  # lines without a character since the last other one
+
+    def parse(self) -> list[Section]:
+        numbers = [number for number, line in enumerate(self.lines, 1) if line.strip()]
+        first, last = (numbers[0], numbers[-1]) if numbers else (1, 1)
+        if self.lines[first - 1].rstrip() != BEGIN:
+            self.faults.append((first, f"`{BEGIN}` is missing"))
+        has_end = last > first and self.lines[last - 1].rstrip() == END
+        if not has_end:
+            self.faults.append((last, f"`{END}` is missing"))
+        for number in range(first + 1, last if has_end else last + 1):
+            self._line(number, self.lines[number - 1])
+        self._end_section()
+        if not self.sections:
+            self.faults.append((last, "no section"))
+        if self.faults:
+            number, reason = min(self.faults)
+            raise ToolError(f"malformed patch, line {number}: {reason}")
+        return self.sections
+
+    def _line(self, number, line):
+        if not line:
+            self.n_empty += 1  # belongs to the section only when more of it follows
+            return
+        if line.startswith("*** "):
+            self._header(number, line)
+            return
+        if not self.sections:
+            self.faults.append((number, "a line before the first section"))
+            return
+        for earlier in range(number - self.n_empty, number):
+            self._content(earlier, "")
+        self.n_empty = 0
+        self._content(number, line)
+
+    def _header(self, number, line):
+        self._end_section()
+        self.n_empty = 0
+        verb, path = header_of(line)
+        if not verb:
+            self.faults.append((number, "an unknown header"))
+        elif not path:
+            self.faults.append((number, "a header without a path"))
+        self.sections.append(Section(verb, path, number))
+
+    def _end_section(self):
+        if not self.sections or self.sections[-1].verb != "updated":
+            return
+        section = self.sections[-1]
+        if not section.hunks:
+            self.faults.append((section.number, "an update without hunks"))
+        for hunk in section.hunks:
+            if not hunk.changes():
+                self.faults.append((hunk.number, "a hunk without changes"))
+
+    def _content(self, number, line):
+        section, fault = self.sections[-1], None
+        if section.verb == "added":
+            fault = None if line[:1] == "+" else "a line of an added file begins with `+`"
+            section.lines.append(line[1:])
+        elif section.verb == "deleted":
+            fault = "a deleted file has no lines" if line.strip() else None
+        elif section.verb == "updated":
+            fault = self._update_line(section, number, line)
+        if fault:
+            self.faults.append((number, fault))
+
+    @staticmethod
+    def _update_line(section, number, line):
+        if line == "@@" or line.startswith("@@ "):
+            section.hunks.append(Hunk(line[2:].strip(), number))
+        elif not section.hunks:
+            return "a line before the first `@@`"
+        elif line[:1] not in ("", " ", "-", "+"):
+            return "a line of a hunk begins with ` `, `-` or `+`"
         else:
-            add_line(section, line, number)
-    raise malformed(last + 1, f"`{END}` is missing")
-
-
-def check_hunk(section, number):
-    if section.hunks:
-        if not section.hunks[-1].changes:
-            raise malformed(number, "a hunk without changes")
-
-
-def add_line(section, line, number):
-    mark = line[:1]
-    if section.verb == "added":
-        if mark != "+":
-            raise malformed(number, "a line of an added file begins with `+`")
-        section.lines.append(line[1:])
-    elif section.verb == "deleted":
-        if line.strip():
-            raise malformed(number, "a deleted file has no lines")
-    elif not section.hunks:
-        raise malformed(number, "a line before the first `@@`")
-    elif mark not in ("", " ", "-", "+"):
-        raise malformed(number, "a line of a hunk begins with ` `, `-` or `+`")
-    else:
-        hunk = section.hunks[-1]
-        hunk.changes = hunk.changes or mark in ("-", "+")
-        if mark != "+":
-            hunk.old.append(line[1:])
-        if mark != "-":
-            hunk.new.append(line[1:])
+            section.hunks[-1].lines.append((line[:1] or " ", line[1:]))
+        return None
 
 
 def plan(context, section) -> Change:
@@ -159,36 +177,55 @@ def plan(context, section) -> Change:
 
 def apply_hunks(section, text) -> str:
     mark = files.BYTE_ORDER_MARK if text.startswith(files.BYTE_ORDER_MARK) else ""
-    text, crlf = files.without_crlf(text.removeprefix(mark))
-    lines = text.split("\n")
-    ends_with_newline = lines[-1] == ""
-    if ends_with_newline:
-        lines.pop()  # an empty file counts as one that ends with a line feed
+    text = text.removeprefix(mark)
+    lines = split_lines(text)
+    new_end = "\r\n" if files.without_crlf(text)[1] else "\n"
     at = 0
     for number, hunk in enumerate(section.hunks, 1):
         place = find_hunk(lines, hunk, at)
         if place is None:
             raise ToolError(f"hunk {number} not found in {section.path}")
-        lines[place : place + len(hunk.old)] = hunk.new
-        at = place + len(hunk.new)
-    if not lines:
-        return mark
-    ending = "\r\n" if crlf else "\n"
-    return mark + ending.join(lines) + (ending if ends_with_newline else "")
+        replaced, at = [], place
+        for sign, content in hunk.lines:
+            if sign == "+":
+                replaced.append((content, new_end))
+            else:
+                replaced += [lines[at]] if sign == " " else []
+                at += 1
+        lines[place:at] = replaced
+        at = place + len(replaced)
+    out = [content + (end or new_end) for content, end in lines]
+    if out and text and not text.endswith("\n"):
+        out[-1] = lines[-1][0]
+    return mark + "".join(out)
+
+
+def split_lines(text) -> list:
+    """Pairs of a line and its line end, which the last line may lack."""
+    lines = []
+    for line in text.split("\n"):
+        crlf = line.endswith("\r")
+        lines.append((line[:-1], "\r\n") if crlf else (line, "\n"))
+    last, end = lines.pop()
+    if end == "\r\n":
+        last += "\r"
+    return lines + ([(last, "")] if last else [])
 
 
 def find_hunk(lines, hunk, start):
     """The index at which the hunk's old lines stand, at or after `start`."""
+    texts = [content for content, _ in lines]
     if hunk.anchor:
-        anchors = (at for at in range(start, len(lines)) if lines[at].strip() == hunk.anchor)
+        anchors = (at for at in range(start, len(texts)) if texts[at].strip() == hunk.anchor)
         start = next(anchors, None)
         if start is None:
             return None
         start += 1
-    if not hunk.old:
-        return start if hunk.anchor else len(lines)
-    for at in range(start, len(lines) - len(hunk.old) + 1):
-        if lines[at : at + len(hunk.old)] == hunk.old:
+    old = hunk.old()
+    if not old:
+        return start if hunk.anchor else len(texts)
+    for at in range(start, len(texts) - len(old) + 1):
+        if texts[at : at + len(old)] == old:
             return at
     return None
 

@@ -6,7 +6,7 @@ import re
 from ..errors import ToolError
 from ..paths import printable
 from ..patterns import glob_regex
-from .files import cut_line, is_binary, load, locate
+from .files import BYTE_ORDER_MARK, cut_line, is_binary, load, locate
 
 LIST_LIMIT = 500
 GLOB_LIMIT = 200
@@ -15,10 +15,6 @@ GREP_LIMIT = 100
 
 def list_directory(context, path=".", depth=1):
     folder = locate_directory(context, path)
-    try:
-        os.scandir(folder).close()
-    except OSError as error:
-        raise ToolError(f"cannot read {path}: {error.strerror}") from None
     lines = sorted(entry_lines(context, folder, "", depth), key=os.fsencode)
     if not lines:
         return "[empty directory]"
@@ -60,6 +56,7 @@ def files_to_search(context, path, real, place, include):
             raise ToolError(f"binary file: {path}")
         is_included = not wanted or wanted.match(os.path.basename(place))
         return [(context.roots.relative(place), place)] if is_included else []
+    require_readable(path, real)
     files = sorted_files(context, place)
     if not wanted:
         return files
@@ -74,7 +71,15 @@ def locate_directory(context, path):
         raise ToolError(f"no such directory: {path}")
     if not os.path.isdir(real):
         raise ToolError(f"not a directory: {path}")
+    require_readable(path, real)
     return real
+
+
+def require_readable(path, folder):
+    try:
+        os.scandir(folder).close()
+    except OSError as error:
+        raise ToolError(f"cannot read {path}: {error.strerror}") from None
 
 
 def entries(context, folder):
@@ -129,7 +134,7 @@ def matching_lines(context, file, regex):
         return
     if is_binary(data):
         return
-    lines = data.decode("utf-8", "replace").split("\n")
+    lines = data.decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK).split("\n")
     if lines[-1] == "":
         lines.pop()
     for number, line in enumerate(lines, 1):

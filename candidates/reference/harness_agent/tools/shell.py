@@ -13,10 +13,13 @@ POLITE_WAIT_S = 2.0
 
 
 def bash(context, command, timeout_s=None, background=False):
-    if background:
-        return context.jobs.start(command, context.roots.workspace, context.shell_env())
     limit_s = timeout_s if timeout_s is not None else context.settings["bash_timeout_s"]
-    return processes.run_command(command, context.roots.workspace, context.shell_env(), limit_s)
+    try:
+        if background:
+            return context.jobs.start(command, context.roots.workspace, context.shell_env())
+        return processes.run_command(command, context.roots.workspace, context.shell_env(), limit_s)
+    except processes.CannotRun as error:
+        raise ToolError(str(error)) from None
 
 
 def job(context, id, action):
@@ -75,7 +78,7 @@ class Job:
         processes.signal_group(self.process.pid, signal.SIGTERM)
         while time.monotonic() < deadline:
             self.process.poll()
-            if not processes.signal_group(self.process.pid, 0):
+            if not processes.is_alive(self.process.pid):
                 return
             time.sleep(0.01)
         processes.kill_group(self.process)

@@ -13,7 +13,7 @@ use super::clause::Channel;
 
 /// One assertion. `channel` says where to look, the selectors what to look at, the tests what must hold;
 /// every test given must hold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
     /// Absent only where `any` is given.
@@ -285,14 +285,14 @@ impl Expect {
     /// Assertions that no run can ever reach.
     fn unreachable(&self, channel: Channel, launches: &[Launch]) -> Vec<String> {
         let mut faults = Vec::new();
-        if let Some(n) = self.launch {
-            if n == 0 || n > launches.len() {
-                faults.push(format!(
-                    "launch {n} is never reached: the case has {}",
-                    launches.len()
-                ));
-                return faults;
-            }
+        if let Some(n) = self.launch
+            && (n == 0 || n > launches.len())
+        {
+            faults.push(format!(
+                "launch {n} is never reached: the case has {}",
+                launches.len()
+            ));
+            return faults;
         }
         let looked_at: Vec<&Launch> = match (self.launch, channel) {
             (Some(n), _) => vec![&launches[n - 1]],
@@ -314,32 +314,6 @@ impl Expect {
             faults.push("there is no screen: no launch looked at is a terminal".to_owned());
         }
         faults
-    }
-}
-
-impl Default for Expect {
-    fn default() -> Self {
-        Self {
-            channel: None,
-            any: Vec::new(),
-            launch: None,
-            request: None,
-            path: None,
-            stream: None,
-            at: None,
-            lines: false,
-            has: None,
-            lacks: None,
-            matches: None,
-            lacks_match: None,
-            equals: None,
-            not_equals: None,
-            one_of: Vec::new(),
-            count: None,
-            exists: None,
-            unchanged: None,
-            mode: None,
-        }
     }
 }
 

@@ -27,6 +27,7 @@ pub mod contract;
 pub mod doctor;
 pub mod evaluate;
 pub mod install;
+pub mod line;
 pub mod rejudge;
 pub mod review;
 pub mod sandboxes;

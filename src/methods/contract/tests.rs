@@ -369,10 +369,10 @@ fn a_contract_function_must_not_return_a_constant() {
             .iter_mut()
             .find(|file| file.path == path)
             .expect("a file");
-        let text = file.text().expect("is text").replace(
-            "return work(locals())",
-            &format!("return {value}").trim().to_owned(),
-        );
+        let text = file
+            .text()
+            .expect("is text")
+            .replace("return work(locals())", format!("return {value}").trim());
         file.content = text.into_bytes();
         let found = findings(&tree);
         let expected = format!("the body of `{name}` is a placeholder: it only returns");

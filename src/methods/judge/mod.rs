@@ -8,8 +8,6 @@ mod files;
 mod tests;
 mod values;
 
-use serde_json::Value;
-
 use crate::domain::case::{Case, Route};
 use crate::domain::clause::Channel;
 use crate::domain::evidence::{Evidence, Exchange, Exit, LaunchEvidence};
@@ -122,7 +120,7 @@ fn launches<'a>(
     match expect.launch {
         Some(n) => numbered.filter(|(number, _)| *number == n).collect(),
         None if all => numbered.collect(),
-        None => numbered.last().into_iter().collect(),
+        None => numbered.rev().take(1).collect(),
     }
 }
 
@@ -141,7 +139,7 @@ fn requests(expect: &Expect, evidence: &Evidence) -> Result<(), Seen> {
             all.iter().filter(|(_, exchange)| exchange.side).collect()
         }
         Some(Pick::Named(PickNamed::First)) => main.take(1).collect(),
-        Some(Pick::Named(PickNamed::Last)) => main.last().into_iter().collect(),
+        Some(Pick::Named(PickNamed::Last)) => main.rev().take(1).collect(),
         Some(Pick::Nth(n)) => main.skip(n.saturating_sub(1)).take(1).collect(),
     };
     let looked: Vec<Looked> = match &expect.at {
@@ -175,11 +173,11 @@ fn exit(expect: &Expect, evidence: &Evidence) -> Result<(), Seen> {
         let equals = expect
             .equals
             .as_ref()
-            .is_none_or(|wanted| *wanted == Value::from(code));
+            .is_none_or(|wanted| wanted.as_i64() == Some(code.into()));
         let differs = expect
             .not_equals
             .as_ref()
-            .is_none_or(|other| *other != Value::from(code));
+            .is_none_or(|other| other.as_i64() != Some(code.into()));
         let listed = expect.one_of.is_empty() || expect.one_of.contains(&code);
         if !(equals && differs && listed) {
             return Err(Seen {

@@ -132,7 +132,8 @@ mod tests {
         let dead = base.path().join(format!("{PREFIX}dead"));
         std::fs::create_dir_all(dead.join("3/locked")).expect("makes");
         std::fs::write(dead.join(LOCK), "").expect("writes");
-        std::fs::set_permissions(dead.join("3/locked"), Permissions::from_mode(0)).expect("sets");
+        std::fs::set_permissions(dead.join("3/locked"), Permissions::from_mode(0o000))
+            .expect("sets");
         let (cells, n_swept) = Cells::new(base.path()).expect("makes");
         assert_eq!((n_swept, dead.exists()), (1, false));
         let cell = cells.make().expect("makes");

@@ -110,7 +110,7 @@ fn set_attributes(
     let change = libc::mount_attr {
         attr_set: attributes,
         attr_clr: 0,
-        propagation: propagation as u64,
+        propagation,
         userns_fd: 0,
     };
     // SAFETY: path and structure outlive the call, and the size is that of the structure.

@@ -9,6 +9,7 @@ from .flags import SESSION_ID
 from .front import NO, NOBODY, ONCE, Front
 from .output import result_fields
 from .permissions import MODES, Rule
+from .texts import from_json
 from .tools import NAMES as TOOL_NAMES
 from .types import Options, Result
 
@@ -273,9 +274,11 @@ def serve_with(options: Options, stdin, stdout) -> int:
         if not line.strip():
             continue
         try:
-            response = api.answer(json.loads(line))
-        except (ValueError, RecursionError) as error:
+            request = from_json(line)
+        except ValueError as error:
             response = failure(None, "invalid_json", f"not valid JSON: {error}")
+        else:
+            response = api.answer(request)
         stdout.write(json.dumps(response, ensure_ascii=False) + "\n")
         stdout.flush()
         if api.is_closed:

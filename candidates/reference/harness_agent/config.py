@@ -6,6 +6,7 @@ import os
 from .errors import SettingsError, UsageError
 from .permissions import LISTS, Rule
 from .settings import DEFAULTS, Settings, check_value, places, read_object
+from .texts import from_json
 from .tools import NAMES as TOOL_NAMES
 from .tools.files import replace_file
 
@@ -71,7 +72,7 @@ def parse(key, text):
     if inner and (outer != "permissions" or inner not in LISTS) or outer not in DEFAULTS or key.endswith("."):
         raise UsageError(f"unknown key: {key}")
     try:
-        value = text if key in STRING_KEYS else json.loads(text)
+        value = text if key in STRING_KEYS else from_json(text)
         if inner:
             value = check_value(outer, {inner: value})[inner]
         else:

@@ -1,12 +1,11 @@
 """The turn: ask the model, carry out its calls, until a reply has none."""
 
-import json
-
 from . import compaction
 from .errors import ContextOverflow, ModelError, ToolError, TurnLimit
 from .front import ALWAYS, NO, ONCE
 from .hooks import Blocked, context_block
 from .permissions import ALLOW, DENY, Call
+from .texts import from_json
 from .tools import NAMES, TOOLS
 from .types import Message, ToolCall, ToolResult
 
@@ -200,6 +199,6 @@ class Agent:
 def decoded(arguments: str):
     """The value of the arguments when they are JSON, else the text."""
     try:
-        return json.loads(arguments)
-    except (ValueError, RecursionError):
+        return from_json(arguments)
+    except ValueError:
         return arguments

@@ -5,7 +5,7 @@ import os
 
 from .errors import SettingsError
 from .permissions import LISTS, MODES, Rule
-from .texts import as_json
+from .texts import as_json, from_json
 from .tools import NAMES as TOOL_NAMES
 
 FORMATS = ("text", "json", "stream-json")
@@ -119,7 +119,7 @@ def read_object(path: str, must_exist=False) -> dict:
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from None
     try:
-        content = json.loads(data.decode("utf-8"), parse_constant=_no_constant)
+        content = from_json(data.decode("utf-8"))
     except UnicodeDecodeError:
         raise SettingsError(f"{path}: not valid UTF-8") from None
     except json.JSONDecodeError as error:
@@ -129,10 +129,6 @@ def read_object(path: str, must_exist=False) -> dict:
     if not isinstance(content, dict):
         raise SettingsError(f"{path}: not a JSON object")
     return content
-
-
-def _no_constant(name):
-    raise ValueError(f"{name} is no JSON value")
 
 
 def _checked(path, content):

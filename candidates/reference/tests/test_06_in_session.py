@@ -5,7 +5,7 @@ import os
 import stat
 import time
 
-from support import OVERFLOW, Case, Fault, Screen, alive, call, calls, delta, eventually, message, say, status, stream
+from support import OVERFLOW, Case, Fault, Screen, alive, call, calls, eventually, message, say, status
 
 COMMANDS = ("add-dir agents clear compact context diff exit export fork help init memory mode model permissions rename "
             "resume rewind sessions skills todos tools undo usage").split()  # fmt: skip

@@ -10,7 +10,7 @@ DOCUMENT = os.path.join(HERE, "../../../data/document")
 
 def clauses():
     found = []
-    for name in sorted(os.listdir(DOCUMENT)):
+    for name in sorted(name for name in os.listdir(DOCUMENT) if name.endswith(".md")):
         with open(os.path.join(DOCUMENT, name), encoding="utf-8") as file:
             found += re.findall(r"^### ([a-z0-9.-]+) · ", file.read(), re.MULTILINE)
     return found

@@ -3,12 +3,11 @@
 The code of a tool is imported when it is first called, so that a run starts fast.
 """
 
-import json
 import re
 from importlib import import_module
 
 from ..errors import ToolError
-from ..texts import as_json
+from ..texts import as_json, from_json
 
 NAMES = (
     "read", "write", "edit", "patch", "list", "glob", "grep",
@@ -41,8 +40,8 @@ class Tool:
     def parse(self, text: str) -> dict:
         """Return the arguments of a call; raise ToolError with the first fault."""
         try:
-            arguments = json.loads(text, parse_constant=_no_constant) if text.strip() else {}
-        except (ValueError, RecursionError) as error:
+            arguments = from_json(text) if text.strip() else {}
+        except ValueError as error:
             raise ToolError(f"arguments are not valid JSON: {error}") from None
         if not isinstance(arguments, dict):
             raise ToolError("arguments are not an object")
@@ -139,10 +138,6 @@ def shown(value) -> str:
     """A value as errors show it."""
     text = as_json(value)
     return text if len(text) <= 200 else text[:200] + "…"
-
-
-def _no_constant(name):
-    raise ValueError(f"{name} is no JSON value")
 
 
 def _text(description, **more):

@@ -20,7 +20,7 @@ use bollard::query_parameters::{
     ListContainersOptionsBuilder, LogsOptionsBuilder, StartContainerOptions,
 };
 use futures_util::future::BoxFuture;
-use futures_util::{FutureExt, StreamExt};
+use futures_util::{FutureExt, StreamExt, TryFutureExt};
 use tempfile::TempDir;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{Instant, timeout};
@@ -153,48 +153,56 @@ impl Docker {
             .create(label, self.body(label, mounts, limits, folder))
             .await?;
         let called = async {
-            let deadline = Instant::now() + CALL_LIMIT;
-            loop {
-                if let Ok(called) = timeout(Duration::from_secs(1), socket.accept()).await {
-                    return called
-                        .map(|(stream, _)| stream)
-                        .map_err(|error| full_or("the control socket", error, label));
-                }
-                if !container.is_running().await {
-                    return Err(self.why_it_died(label).await);
-                }
-                if Instant::now() > deadline {
-                    let why = "its container did not call back in time".into();
-                    return Err(SandboxError::Lost {
-                        label: label.into(),
-                        why,
-                    });
-                }
-            }
-        };
-        let started = async {
             let started = self
                 .client
                 .start_container(&container.id, None::<StartContainerOptions>)
-                .await;
-            started.map_err(|error| sort(label, "start a container", error))
-        };
-        let stream = async {
-            // Process 1 calls while the daemon is still busy telling that it has started.
-            tokio::pin!(started, called);
+                .map_err(|error| sort(label, "start a container", error));
+            tokio::pin!(started);
+            // Process 1 often calls while the daemon is still busy telling that it has started.
             tokio::select! {
                 biased;
-                answer = &mut started => { answer?; called.await }
-                stream = &mut called => { started.await?; stream }
+                called = socket.accept() => {
+                    started.await?;
+                    called.map(|(stream, _)| stream).map_err(|error| full_or("the control socket", error, label))
+                }
+                answer = &mut started => {
+                    answer?;
+                    self.wait_for_call(label, &container, socket).await
+                }
             }
         };
-        match stream.await {
+        match called.await {
             Ok(stream) => Ok((stream, container)),
             Err(error) => {
                 container.remove().await;
                 Err(error)
             }
         }
+    }
+
+    /// Waits for the call from a container that has been started, as long as it runs.
+    async fn wait_for_call(
+        &self,
+        label: &str,
+        container: &Container,
+        socket: &UnixListener,
+    ) -> Result<UnixStream, SandboxError> {
+        let deadline = Instant::now() + CALL_LIMIT;
+        while Instant::now() < deadline {
+            if let Ok(called) = timeout(Duration::from_secs(1), socket.accept()).await {
+                return called
+                    .map(|(stream, _)| stream)
+                    .map_err(|error| full_or("the control socket", error, label));
+            }
+            if !container.is_running().await {
+                return Err(self.why_it_died(label).await);
+            }
+        }
+        let why = "its container did not call back in time".into();
+        Err(SandboxError::Lost {
+            label: label.into(),
+            why,
+        })
     }
 
     /// Runs our program once more in the image, this time to hear what it says before it dies.

@@ -75,7 +75,8 @@ fn function(original: &Source, found: &Source, name: &str, findings: &mut Vec<Fi
     }
 }
 
-/// Fields may be added; those of the skeleton keep name, type and default.
+/// Fields may be added; those of the skeleton keep their names. A dataclass keeps types and defaults too; a plain class
+/// takes the same fields in its `__init__`, with a default where the skeleton has one.
 fn dataclass(original: &Source, found: &Source, class: Node, findings: &mut Vec<Finding>) {
     let name = original.name(class);
     let same = |node: &Node| node.kind() == "class_definition" && found.name(*node) == name;
@@ -88,26 +89,52 @@ fn dataclass(original: &Source, found: &Source, class: Node, findings: &mut Vec<
         return;
     };
     let at = |message: String| Finding::new(found.place(defined), message);
-    for decorator in original.decorators(class) {
-        if !found.decorators(defined).contains(&decorator) {
-            findings.push(at(format!("the class `{name}` is not a `@{decorator}`")));
+    let decorators = found.decorators(defined);
+    let is_dataclass = decorators
+        .iter()
+        .any(|decorator| decorator.starts_with("dataclass"));
+    let own = if is_dataclass {
+        fields(found, defined)
+    } else {
+        match initialiser(found, defined) {
+            Some(function) => parameters(found, function),
+            None => {
+                findings.push(at(format!(
+                    "the class `{name}` is neither a `@dataclass` nor has an `__init__`"
+                )));
+                return;
+            }
         }
-    }
-    let defined_fields = fields(found, defined);
-    for (field, expected, _) in fields(original, class) {
-        match defined_fields.iter().find(|(name, _, _)| *name == field) {
-            None => findings.push(at(format!("`{name}` lacks the field `{expected}`"))),
-            Some((_, text, place)) if *text != expected => findings.push(Finding::new(
-                place.clone(),
-                format!("the contract is `{expected}` in `{name}`, not `{text}`"),
+    };
+    for expected in fields(original, class) {
+        let text = &expected.text;
+        match own.iter().find(|field| field.name == expected.name) {
+            None => findings.push(at(format!("`{name}` lacks the field `{text}`"))),
+            Some(field) if is_dataclass && field.text != *text => findings.push(Finding::new(
+                field.place.clone(),
+                format!("the contract is `{text}` in `{name}`, not `{}`", field.text),
             )),
+            Some(field) if field.has_default != expected.has_default => {
+                findings.push(Finding::new(
+                    field.place.clone(),
+                    format!("the contract is `{text}` in `{name}`, not `{}`", field.text),
+                ));
+            }
             Some(_) => {}
         }
     }
 }
 
-/// Name, text and place of each annotated field.
-fn fields(source: &Source, class: Node) -> Vec<(String, String, Place)> {
+struct Field {
+    name: String,
+    /// As `name: type = default`, without the spaces that do not matter.
+    text: String,
+    has_default: bool,
+    place: Place,
+}
+
+/// The annotated fields of a class.
+fn fields(source: &Source, class: Node) -> Vec<Field> {
     let Some(body) = class.child_by_field_name("body") else {
         return Vec::new();
     };
@@ -120,15 +147,58 @@ fn fields(source: &Source, class: Node) -> Vec<(String, String, Place)> {
                 .filter(|inner| inner.kind() == "assignment")?;
             let annotation = assignment.child_by_field_name("type")?;
             let name = source.plain(assignment.child_by_field_name("left")?);
-            let default = assignment
-                .child_by_field_name("right")
-                .map(|right| format!(" = {}", source.plain(right)));
-            let text = format!(
-                "{name}: {}{}",
-                source.plain(annotation),
-                default.unwrap_or_default()
-            );
-            Some((name, text, source.place(statement)))
+            let default = assignment.child_by_field_name("right");
+            let shown = default.map(|right| format!(" = {}", source.plain(right)));
+            Some(Field {
+                text: format!(
+                    "{name}: {}{}",
+                    source.plain(annotation),
+                    shown.unwrap_or_default()
+                ),
+                name,
+                has_default: default.is_some(),
+                place: source.place(statement),
+            })
         })
+        .collect()
+}
+
+fn initialiser<'tree>(source: &Source, class: Node<'tree>) -> Option<Node<'tree>> {
+    statements(class.child_by_field_name("body")?)
+        .into_iter()
+        .filter_map(definition)
+        .find(|node| source.name(*node) == "__init__")
+}
+
+/// The parameters that a function also keeps as `self.NAME`.
+fn parameters(source: &Source, function: Node) -> Vec<Field> {
+    let (Some(list), Some(body)) = (
+        function.child_by_field_name("parameters"),
+        function.child_by_field_name("body"),
+    ) else {
+        return Vec::new();
+    };
+    let kept: Vec<String> = statements(body)
+        .into_iter()
+        .filter_map(|statement| statement.named_child(0)?.child_by_field_name("left"))
+        .map(|left| source.plain(left))
+        .collect();
+    statements(list)
+        .into_iter()
+        .filter_map(|parameter| {
+            let name = match parameter.kind() {
+                "identifier" => parameter,
+                _ => parameter
+                    .child_by_field_name("name")
+                    .or_else(|| parameter.named_child(0))?,
+            };
+            Some(Field {
+                name: source.plain(name),
+                text: source.plain(parameter),
+                has_default: parameter.child_by_field_name("value").is_some(),
+                place: source.place(parameter),
+            })
+        })
+        .filter(|field| kept.contains(&format!("self.{}", field.name)))
         .collect()
 }

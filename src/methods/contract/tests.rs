@@ -234,7 +234,7 @@ fn each_change_of_the_contract_is_found_with_its_place() {
         types,
         "@dataclass\nclass Options",
         "class Options",
-        "harness_agent/types.py:29: the class `Options` is not a `@dataclass`",
+        "harness_agent/types.py:29: the class `Options` is neither a `@dataclass` nor has an `__init__`",
     );
     check(
         types,
@@ -281,6 +281,49 @@ fn each_change_of_the_contract_is_found_with_its_place() {
     );
     none("install.sh", "set -eu", "set -eu\npython3 -c 'print(1)'");
     none("harness_agent/protocols.py", "def complete", "def stream");
+}
+
+/// A plain class in place of a dataclass keeps the names of the fields, and which of them have a default.
+#[test]
+fn data_may_cross_in_plain_classes() {
+    let check = |init: &str, expected: &[&str]| {
+        let mut tree = filled();
+        let file = tree
+            .iter_mut()
+            .find(|file| file.path == "harness_agent/types.py")
+            .expect("a file");
+        let text = file.text().expect("is text");
+        let (before, rest) = text
+            .split_once("@dataclass\nclass ToolResult:")
+            .expect("a class");
+        let (_, after) = rest.split_once("\n\n\n").expect("another class");
+        file.content = format!("{before}class ToolResult:\n{init}\n\n\n{after}").into_bytes();
+        assert_eq!(findings(&tree), expected, "{init}");
+    };
+    let body = "        self.text = text\n        self.denied = bool(denied)";
+    let init = |parameters: &str| format!("    def __init__(self, {parameters}):\n{body}");
+    check(&init("text, denied=False"), &[]);
+    check(&init("text: str, denied: bool = False, more=0"), &[]);
+    check(
+        &init("text, denied"),
+        &[
+            "harness_agent/types.py:22: the contract is `denied: bool = False` in `ToolResult`, not `denied`",
+        ],
+    );
+    check(
+        &init("text=\"\", denied=False"),
+        &[
+            "harness_agent/types.py:22: the contract is `text: str` in `ToolResult`, not `text=\"\"`",
+        ],
+    );
+    check(
+        &init("content, denied=False"),
+        &["harness_agent/types.py:21: `ToolResult` lacks the field `text: str`"],
+    );
+    check(
+        "    def __init__(self, text, denied=False):\n        self.text = text",
+        &["harness_agent/types.py:21: `ToolResult` lacks the field `denied: bool = False`"],
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::project::{Project, ran};
+use crate::project::{Project, docker_asked, ran};
 
 /// A harness with one tool, `read`, which refuses links; @READ@ is what a behaviour changes.
 const HARNESS: &str = r#"#!/usr/bin/env python3
@@ -202,12 +202,9 @@ const EXPECTED: &[&str] = &[
 
 /// The sandboxes that this run of the tests was asked to use.
 fn sandboxes() -> Vec<&'static str> {
-    match std::env::var_os("PIPELINE_TEST_DOCKER") {
-        Some(_) => vec!["namespace", "docker"],
-        None => {
-            eprintln!("docker was not asked for: PIPELINE_TEST_DOCKER=1 runs its half");
-            vec!["namespace"]
-        }
+    match docker_asked() {
+        true => vec!["namespace", "docker"],
+        false => vec!["namespace"],
     }
 }
 

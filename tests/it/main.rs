@@ -12,6 +12,7 @@ mod layers;
 mod project;
 mod report;
 mod review;
+mod run;
 mod sandbox;
 mod show;
 mod stored_run;

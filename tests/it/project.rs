@@ -28,6 +28,27 @@ impl Project {
         project
     }
 
+    /// With everything that the repository ships: sample, suite, candidates and decisions.
+    pub fn whole() -> Self {
+        let project = Self::new();
+        for part in [
+            "cases",
+            "candidates",
+            "skeleton",
+            "reviews",
+            "data/sample",
+            "data/inventory",
+        ] {
+            copy(&repository().join(part), &project.path(part));
+        }
+        // Cells belong to another user than the folder of a test.
+        for folder in ["", "data"] {
+            let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(project.path(folder), open).expect("sets");
+        }
+        project
+    }
+
     pub fn path(&self, below: &str) -> PathBuf {
         self.folder.path().join(below)
     }
@@ -78,6 +99,20 @@ pub fn ran(command: &mut Command) -> Ran {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
+}
+
+/// Whether this run of the tests was asked to use Docker; said aloud once when it was not.
+pub fn docker_asked() -> bool {
+    static SAID: std::sync::Once = std::sync::Once::new();
+    let asked = std::env::var_os("PIPELINE_TEST_DOCKER").is_some_and(|asked| asked == "1");
+    if !asked {
+        SAID.call_once(|| {
+            // Past the capture of the test runner, so that it is seen in a run that passes.
+            let text = b"\nDocker tests were not asked to run; set PIPELINE_TEST_DOCKER=1\n";
+            std::io::Write::write_all(&mut std::io::stderr(), text).expect("stderr takes it");
+        });
+    }
+    asked
 }
 
 /// This repository.

@@ -4,15 +4,13 @@ mod doctor;
 mod killed;
 mod terminal;
 
-use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use doc2harness::adapters::sandbox::{
     Cell, CellSpec, Docker, DockerConfig, Ended, Exit, Launch, Limits, Mount, Namespaces, Sandbox,
-    SandboxError, Terminal, TerminalEvent, TerminalSize,
+    SandboxError,
 };
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -20,6 +18,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use self::doctor::doctor_finds_promises_kept;
 use self::killed::killed_runner_leaves_nothing;
 use self::terminal::*;
+
+use crate::project::docker_asked;
 
 const PORT: u16 = 8400;
 const PIPELINE: &str = env!("CARGO_BIN_EXE_pipeline");
@@ -117,15 +117,7 @@ fn on_namespaces<F: Future<Output = ()>>(promise: impl FnOnce(Place) -> F) {
 
 /// Keeps a promise on Docker, when asked to; then a missing daemon is a failure.
 fn on_docker<F: Future<Output = ()>>(promise: impl FnOnce(Place) -> F) {
-    if std::env::var_os("PIPELINE_TEST_DOCKER").is_none_or(|asked| asked != "1") {
-        static SAID: Once = Once::new();
-        // Not by `eprintln!`, which the test runner hides when tests pass.
-        SAID.call_once(|| {
-            drop(writeln!(
-                std::io::stderr(),
-                "Docker tests were not asked to run; set PIPELINE_TEST_DOCKER=1"
-            ))
-        });
+    if !docker_asked() {
         return;
     }
     block_on(async {

@@ -1,17 +1,17 @@
 //! What waits for a reviewer, and what reviewers decide. The files below `reviews/` are the truth; the database and
 //! the folders follow them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::{Classify, Context, Failure, Kind, Result};
-use crate::domain::case::CaseId;
+use crate::domain::case::{Case, CaseId};
 use crate::domain::clause::ClauseId;
 use crate::domain::decision::{Decision, Subject, SubjectKind, Verb, standing};
 use crate::domain::digest;
-use crate::domain::suite::Suite;
+use crate::domain::suite::{Suite, control_id};
 use crate::storage::database::Database;
 use crate::storage::{clusters, differences, issues, ranking, reviews, suite};
 
@@ -150,31 +150,60 @@ pub fn decide(context: &Context, saying: Saying) -> Result<Decided> {
     Ok(Decided { decision, moved_to })
 }
 
-/// Makes the folders follow the decisions: approved variants lie in `cases/`, all others in `data/variants/`.
+/// Makes the folders follow the decisions: approved variants and the controls that gate them lie in `cases/`, all
+/// others in `data/variants/`.
 ///
 /// Called before anything is listed or decided, so that a process killed between decision and move loses nothing.
 fn settle(context: &Context) -> Result<()> {
     let decisions = made(context, SubjectKind::Case)?;
     let standing = standing(&decisions);
-    for id in decisions.iter().map(|decision| &decision.on) {
+    let (suite, waiting) = (context.project.cases(), context.project.variants());
+    let mut controls = BTreeSet::new();
+    for on in decisions.iter().map(|decision| &decision.on) {
         let approved = standing
-            .get(id)
-            .is_some_and(|decision| decision.decision == Verb::Approve);
-        let waiting = context.project.variants().join(file_of(&id.id));
-        let suite = context.project.cases().join(file_of(&id.id));
-        let (from, to) = if approved {
-            (waiting, suite)
-        } else {
-            (suite, waiting)
-        };
-        if from.exists() && !to.exists() {
-            let folder = to.parent().expect("a case lies in a category");
-            std::fs::create_dir_all(folder)
-                .and_then(|()| std::fs::rename(&from, &to))
-                .kind(Kind::Environment)?;
+            .get(on)
+            .is_some_and(|made| made.decision == Verb::Approve);
+        let file = file_of(&on.id);
+        match approved {
+            true => follow(&waiting.join(&file), &suite.join(&file))?,
+            false => follow(&suite.join(&file), &waiting.join(&file))?,
+        }
+        for place in [suite.join(&file), waiting.join(&file)] {
+            if let Ok(text) = std::fs::read_to_string(&place)
+                && let Ok(case) = Case::parse(CaseId::new(on.id.as_str()), &place, &text)
+            {
+                controls.extend(case.controls().iter().map(|name| control_id(name)));
+            }
+        }
+    }
+    let cases = read_or_none(&suite);
+    for id in controls {
+        let gates = cases
+            .tests()
+            .any(|case| case.controls().iter().any(|name| name == id.name()));
+        let file = file_of(id.as_str());
+        match gates {
+            true => follow(&waiting.join(&file), &suite.join(&file))?,
+            false => follow(&suite.join(&file), &waiting.join(&file))?,
         }
     }
     Ok(())
+}
+
+/// Moves a file that is there to a place where none is.
+fn follow(from: &Path, to: &Path) -> Result<()> {
+    if from.exists() && !to.exists() {
+        let folder = to.parent().expect("a case lies in a folder");
+        std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::rename(from, to))
+            .kind(Kind::Environment)?;
+    }
+    Ok(())
+}
+
+/// What can be read of a suite; its faults are told where it is evaluated.
+fn read_or_none(folder: &Path) -> Suite {
+    suite::read(folder).unwrap_or_default()
 }
 
 fn file_of(id: &str) -> String {
@@ -312,7 +341,7 @@ fn case_items(context: &Context) -> Result<Vec<Found>> {
         found.push(case_found(case, "a variant, kept by the distance check"));
     }
     let decided = standing(&made(context, SubjectKind::Case)?);
-    let cases = suite::read(&context.project.cases()).unwrap_or_default();
+    let cases = read_or_none(&context.project.cases());
     for subject in decided.keys() {
         if let Some(case) = cases.get(&CaseId::new(subject.id.as_str())) {
             found.push(case_found(case, "a case of the suite"));
@@ -321,7 +350,7 @@ fn case_items(context: &Context) -> Result<Vec<Found>> {
     Ok(found)
 }
 
-fn case_found(case: &crate::domain::case::Case, why: &str) -> Found {
+fn case_found(case: &Case, why: &str) -> Found {
     Found {
         id: case.id.to_string(),
         title: case.title.clone(),

@@ -90,7 +90,16 @@ fn a_decision_on_what_has_changed_since_waits_again() {
 #[test]
 fn an_approved_variant_joins_the_suite_and_leaves_it_again() {
     let project = project();
-    project.write("data/variants/headless/v.toml", VARIANT);
+    let gated = VARIANT.replace(
+        "scenario = \"boundary\"\n",
+        "scenario = \"boundary\"\ncontrols = [\"c\"]\n",
+    );
+    let control = VARIANT.replace("a variant", "a control").replace(
+        "category = \"headless\"\nscenario = \"boundary\"",
+        "class = \"channel\"",
+    );
+    project.write("data/variants/headless/v.toml", &gated);
+    project.write("data/variants/controls/c.toml", &control);
     let one = "case:headless/v";
     assert_eq!(subjects(&project, &["--kind", "case"]), [one]);
     let done = project.json(&[
@@ -104,8 +113,16 @@ fn an_approved_variant_joins_the_suite_and_leaves_it_again() {
     ]);
     assert_eq!(done["moved_to"], "cases/headless/v.toml");
     assert!(project.path("cases/headless/v.toml").exists());
+    assert!(
+        project.path("cases/controls/c.toml").exists(),
+        "its control comes along"
+    );
     project.json(&["review", "undo", one, "--by", "ana"]);
     assert!(project.path("data/variants/headless/v.toml").exists());
+    assert!(
+        project.path("data/variants/controls/c.toml").exists(),
+        "and goes back"
+    );
     assert!(!project.path("cases/headless/v.toml").exists());
 
     // As if the program had been killed between the decision and the move.

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use super::{ExitCode, Output, output};
-use crate::stages::collect::{self, Config, Source, Summary};
+use crate::adapters::github::Token;
+use crate::stages::collect::{self, Config, Settings, Source, Summary};
 use crate::stages::{Context, Failure, Result};
 
 #[derive(Debug, clap::Args)]
@@ -13,35 +14,95 @@ pub struct Args {
     /// JSON lines or arrays of REST objects, or what `gh issue list --json` prints; `.gz` is unpacked.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     from: Vec<PathBuf>,
-    /// With --from: the repository of rows that do not name theirs
+    /// Collect these repositories instead of those in pipeline/collect.toml
+    ///
+    /// With --from: the repository of rows that do not name theirs.
     #[arg(long, value_name = "OWNER/NAME")]
     repository: Vec<String>,
+    /// Ask this server instead of GitHub
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "https://api.github.com",
+        conflicts_with = "from"
+    )]
+    api_url: String,
 }
 
 pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
-    if args.from.is_empty() {
-        return Err(Failure::user("nothing to collect from").hint("pipeline collect --from PATH"));
+    for name in &args.repository {
+        if name.split('/').filter(|part| !part.is_empty()).count() != 2
+            || name.matches('/').count() != 1
+        {
+            return Err(Failure::user(format!(
+                "{name:?} is no repository: write owner/name"
+            )));
+        }
     }
+    let from_files = !args.from.is_empty();
+    let source = if from_files {
+        files(args)?
+    } else {
+        github(args, context)?
+    };
+    let summary = collect::run(context, Config { source })?;
+    output.result(&summary, words)?;
+    Ok(match (summary.broken.is_empty(), from_files) {
+        (true, _) => ExitCode::Done,
+        // Files are written by people; what GitHub sends is not.
+        (false, true) => ExitCode::Settings,
+        (false, false) => ExitCode::Invalid,
+    })
+}
+
+fn files(args: Args) -> Result<Source> {
     if args.repository.len() > 1 {
         return Err(Failure::user(
             "with --from, rows without a repository can belong to one --repository only",
         ));
     }
-    let summary = collect::run(
-        context,
-        Config {
-            source: Source::Files {
-                paths: args.from,
-                repository: args.repository.into_iter().next(),
-            },
-        },
-    )?;
-    output.result(&summary, words)?;
-    Ok(if summary.broken.is_empty() {
-        ExitCode::Done
-    } else {
-        ExitCode::Settings
+    Ok(Source::Files {
+        paths: args.from,
+        repository: args.repository.into_iter().next(),
     })
+}
+
+fn github(args: Args, context: &Context) -> Result<Source> {
+    let settings = Settings::read(&context.project)?;
+    let repositories = if args.repository.is_empty() {
+        settings
+            .repository
+            .into_iter()
+            .map(|repository| repository.name)
+            .collect()
+    } else {
+        args.repository
+    };
+    Ok(Source::GitHub {
+        repositories,
+        token: token()?,
+        api: args.api_url,
+        patience: settings.patience,
+    })
+}
+
+/// The token is read from the environment only: arguments and files are seen by others.
+fn token() -> Result<Option<Token>> {
+    let found = ["GITHUB_TOKEN", "GH_TOKEN"].into_iter().find_map(|name| {
+        Some((
+            name,
+            std::env::var(name).ok().filter(|text| !text.is_empty())?,
+        ))
+    });
+    let Some((name, text)) = found else {
+        return Ok(None);
+    };
+    match Token::new(&text) {
+        Some(token) => Ok(Some(token)),
+        None => Err(Failure::environment(format!(
+            "{name} holds signs that no token has"
+        ))),
+    }
 }
 
 fn words(summary: &Summary) -> String {

@@ -79,6 +79,19 @@ pub fn store_pull_request(
     Ok(n_new > 0)
 }
 
+/// Gives all issues and pull requests of a repository its new name. Where both names are stored the row under the new
+/// one stays.
+pub fn rename(transaction: &Transaction<'_>, old: &str, new: &str) -> Result<(), DatabaseError> {
+    for table in ["collect_issues", "collect_pull_requests"] {
+        transaction.execute(
+            &format!("UPDATE OR IGNORE {table} SET repository = ?2 WHERE repository = ?1"),
+            [old, new],
+        )?;
+        transaction.execute(&format!("DELETE FROM {table} WHERE repository = ?1"), [old])?;
+    }
+    Ok(())
+}
+
 /// All issues in the order of their keys.
 pub fn all(database: &Database) -> Result<Vec<Issue>, DatabaseError> {
     let sql = format!("SELECT {COLUMNS} FROM collect_issues ORDER BY repository, number");
@@ -242,6 +255,25 @@ mod tests {
             .map(|issue| issue.key.number)
             .collect();
         assert_eq!(numbers, [1, 2]);
+    }
+
+    #[test]
+    fn a_renamed_repository_has_each_issue_once() {
+        let mut database = Database::in_memory().expect("opens");
+        let tx = database.write().expect("begins");
+        let mut issue = sample(1, "under both names", None);
+        store(&tx, &issue).expect("stores");
+        issue.key.repository = "new/n".into();
+        store(&tx, &issue).expect("stores");
+        store(&tx, &sample(2, "under the old one", None)).expect("stores");
+        rename(&tx, "o/n", "new/n").expect("renames");
+        tx.commit().expect("commits");
+        let keys: Vec<String> = all(&database)
+            .expect("reads")
+            .iter()
+            .map(|issue| issue.key.to_string())
+            .collect();
+        assert_eq!(keys, ["new/n#1", "new/n#2"]);
     }
 
     #[test]

@@ -87,6 +87,19 @@ const MIGRATIONS: &[(&str, &str)] = &[
             PRIMARY KEY (id, candidate)
         ) STRICT;",
     ),
+    (
+        "0006-github",
+        "CREATE TABLE collect_github (
+            repository TEXT PRIMARY KEY,
+            full_name TEXT,
+            started_at TEXT,
+            next_url TEXT,
+            has_changes INTEGER NOT NULL,
+            watermark TEXT,
+            etag_url TEXT,
+            etag TEXT
+        ) STRICT;",
+    ),
 ];
 
 pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), DatabaseError> {

@@ -3,19 +3,47 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Context, Kind, Result};
-use crate::stages::Classify;
+use super::{Classify, Context, Kind, Result};
+use crate::adapters::github::Token;
+use crate::paths::Project;
 use crate::storage::database::Database;
 use crate::storage::issues::{self, Count, Stored};
+use crate::storage::settings;
 use crate::storage::stage_log::{self, StageEntry};
 
 mod files;
+mod github;
+
+pub use github::Patience;
 
 #[derive(Debug)]
 pub struct Config {
     pub source: Source,
+}
+
+/// `pipeline/collect.toml`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub patience: Patience,
+    #[serde(default)]
+    pub repository: Vec<Repository>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Repository {
+    pub name: String,
+    /// Why it is mined.
+    pub reason: String,
+}
+
+impl Settings {
+    pub fn read(project: &Project) -> Result<Self> {
+        settings::read(&project.settings("collect")).kind(Kind::Settings)
+    }
 }
 
 #[derive(Debug)]
@@ -24,6 +52,13 @@ pub enum Source {
     Files {
         paths: Vec<PathBuf>,
         repository: Option<String>,
+    },
+    /// GitHub, or a server that speaks like it.
+    GitHub {
+        repositories: Vec<String>,
+        api: String,
+        token: Option<Token>,
+        patience: Patience,
     },
 }
 
@@ -40,6 +75,8 @@ pub struct Summary {
     pub n_repeated: u64,
     /// Pull requests seen in this run, left out.
     pub n_pull_requests: u64,
+    /// Pages that GitHub sent.
+    pub n_pages: u64,
     /// Rows that cannot be read: place and fault.
     pub broken: Vec<String>,
     /// All that is stored now, by repository.
@@ -73,6 +110,22 @@ pub fn run(context: &Context, config: Config) -> Result<Summary> {
             &mut database,
             &paths,
             repository.as_deref(),
+            &mut summary,
+        )?,
+        Source::GitHub {
+            repositories,
+            api,
+            token,
+            patience,
+        } => github::collect(
+            context,
+            &mut database,
+            &github::Request {
+                repositories: &repositories,
+                api: &api,
+                token: token.as_ref(),
+                patience: &patience,
+            },
             &mut summary,
         )?,
     }

@@ -1,0 +1,377 @@
+//! GitHub's REST interface, as far as lists of issues go: one request, one answer. When to wait, to try again and where
+//! to go on is decided by the stage.
+//!
+//! Requests go through octocrab, which adds the token to requests for the interface's own host and no other. The bytes
+//! of a page are kept as they came.
+
+use std::time::Duration;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use http_body_util::BodyExt;
+use octocrab::Octocrab;
+use octocrab::service::middleware::retry::RetryConfig;
+use reqwest::StatusCode;
+use reqwest::header::{HeaderMap, HeaderValue};
+use serde_json::Value;
+use url::Url;
+
+/// A secret: it is in no output, no error and no file.
+pub struct Token(String);
+
+impl Token {
+    /// None for a text that no header can carry.
+    pub fn new(text: &str) -> Option<Self> {
+        let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+        plain.then(|| Self(text.to_owned()))
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// One page of a list.
+#[derive(Debug)]
+pub struct Page {
+    /// The body as it came.
+    pub bytes: Vec<u8>,
+    pub rows: Vec<Value>,
+    /// Where the list goes on, as GitHub gave it.
+    pub next: Option<String>,
+    pub etag: Option<String>,
+    /// GitHub's clock when it answered, RFC 3339.
+    pub date: Option<String>,
+}
+
+#[derive(Debug)]
+pub enum Answer {
+    Page(Page),
+    /// What is there has the ETag that was sent.
+    NotModified,
+    /// The list is at another address of the same host: the repository was renamed or moved.
+    Moved(String),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum GitHubError {
+    /// Too many requests. `wait_s` is what GitHub asks for, if it says.
+    #[error("GitHub limits the rate of requests: {message}")]
+    RateLimited {
+        wait_s: Option<u64>,
+        message: String,
+    },
+    /// A failure that may pass: status 5xx, a lost connection, a page that ends in the middle.
+    #[error("{url}: {reason}")]
+    Passing { url: String, reason: String },
+    /// Numbered pages end here; the list has to be walked by cursors.
+    #[error("{url}: pages by number are not supported for large lists")]
+    NeedsCursor { url: String },
+    #[error("{url}: there is no such repository, or it is not public")]
+    NotFound { url: String },
+    #[error("GitHub refuses the token")]
+    Unauthorized,
+    #[error("{url}: status {status}: {message}")]
+    Refused {
+        url: String,
+        status: u16,
+        message: String,
+    },
+    /// A link to another host: the token must not go there, and nothing is read from there.
+    #[error("{url} is not on the host of {api}")]
+    Foreign { url: String, api: String },
+    /// The token would go through a network unencrypted.
+    #[error("the token is not sent to {api}: the connection is not encrypted")]
+    InClear { api: String },
+    #[error("{0:?} is not the address of an interface")]
+    Address(String),
+    /// The HTTP client cannot be made, as when the machine has no certificates.
+    #[error("the HTTP client cannot be made: {0}")]
+    Client(String),
+}
+
+pub struct GitHub {
+    octocrab: Octocrab,
+    api: Url,
+}
+
+const PAGE_SIZE: u32 = 100;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+impl GitHub {
+    /// Must be called inside of a tokio runtime.
+    pub fn new(api: &str, token: Option<&Token>) -> Result<Self, GitHubError> {
+        let address = || GitHubError::Address(api.to_owned());
+        let url = Url::parse(api).map_err(|_| address())?;
+        if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none() {
+            return Err(address());
+        }
+        let is_local = match url.host() {
+            Some(url::Host::Domain(name)) => name == "localhost",
+            Some(url::Host::Ipv4(address)) => address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        if token.is_some() && url.scheme() == "http" && !is_local {
+            return Err(GitHubError::InClear {
+                api: api.to_owned(),
+            });
+        }
+        // An error means that it was installed before, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(REQUEST_TIMEOUT)
+            // Redirects are answers of their own here.
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(|error| GitHubError::Client(chain(&error)))?;
+        let mut builder = Octocrab::builder()
+            .base_uri(api)
+            .map_err(|_| address())?
+            .add_retry_config(RetryConfig::None);
+        if let Some(Token(secret)) = token {
+            builder = builder.personal_token(secret.clone());
+        }
+        let octocrab = builder
+            .build_with_reqwest(client)
+            .map_err(|error| GitHubError::Client(error.to_string()))?;
+        Ok(Self { octocrab, api: url })
+    }
+
+    /// The first page of all issues and pull requests of a repository, the oldest first: that order never moves a row
+    /// to a page that was read already. `since` leaves out what was not updated since then.
+    pub fn first_page(&self, repository: &str, since: Option<&str>) -> String {
+        let api = self.api.as_str().trim_end_matches('/');
+        let mut url = format!(
+            "{api}/repos/{repository}/issues?state=all&sort=created&direction=asc&per_page={PAGE_SIZE}"
+        );
+        if let Some(since) = since {
+            url += &format!("&since={since}");
+        }
+        url
+    }
+
+    /// Asks once.
+    pub async fn get(&self, url: &str, etag: Option<&str>) -> Result<Answer, GitHubError> {
+        self.check_host(url)?;
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            "accept",
+            HeaderValue::from_static("application/vnd.github+json"),
+        );
+        headers.insert(
+            "x-github-api-version",
+            HeaderValue::from_static("2022-11-28"),
+        );
+        if let Some(etag) = etag.and_then(|etag| HeaderValue::from_str(etag).ok()) {
+            headers.insert("if-none-match", etag);
+        }
+        let passing = |reason: String| GitHubError::Passing {
+            url: url.to_owned(),
+            reason,
+        };
+        let response = self
+            .octocrab
+            ._get_with_headers(url, Some(headers))
+            .await
+            .map_err(|error| passing(chain(&error)))?;
+        let (parts, body) = response.into_parts();
+        let bytes = body
+            .collect()
+            .await
+            .map_err(|error| passing(format!("the answer breaks off: {}", chain(&error))))?
+            .to_bytes();
+        match parts.status {
+            StatusCode::OK => self.page(url, &parts.headers, bytes.to_vec()),
+            StatusCode::NOT_MODIFIED => Ok(Answer::NotModified),
+            status if status.is_redirection() => {
+                let to = header(&parts.headers, "location").unwrap_or_default();
+                let target = Url::parse(url)
+                    .and_then(|base| base.join(&to))
+                    .map_err(|_| passing(format!("moved to {to:?}")))?;
+                self.check_host(target.as_str())?;
+                Ok(Answer::Moved(target.into()))
+            }
+            status => Err(fault(url, status, &parts.headers, &bytes)),
+        }
+    }
+
+    fn page(&self, url: &str, headers: &HeaderMap, bytes: Vec<u8>) -> Result<Answer, GitHubError> {
+        let rows = serde_json::from_slice(&bytes).map_err(|error| GitHubError::Passing {
+            url: url.to_owned(),
+            reason: format!("the answer is no list of issues: {error}"),
+        })?;
+        let next = header(headers, "link").and_then(|link| next_link(&link));
+        if let Some(next) = &next {
+            self.check_host(next)?;
+        }
+        Ok(Answer::Page(Page {
+            rows,
+            next,
+            etag: header(headers, "etag"),
+            date: header(headers, "date")
+                .and_then(|date| DateTime::parse_from_rfc2822(&date).ok())
+                .map(|date| date.to_utc().to_rfc3339_opts(SecondsFormat::Secs, true)),
+            bytes,
+        }))
+    }
+
+    fn check_host(&self, url: &str) -> Result<(), GitHubError> {
+        let same = Url::parse(url).is_ok_and(|url| url.origin() == self.api.origin());
+        if same {
+            Ok(())
+        } else {
+            Err(GitHubError::Foreign {
+                url: url.to_owned(),
+                api: self.api.to_string(),
+            })
+        }
+    }
+}
+
+fn fault(url: &str, status: StatusCode, headers: &HeaderMap, bytes: &[u8]) -> GitHubError {
+    let message = serde_json::from_slice::<Value>(bytes)
+        .ok()
+        .and_then(|body| Some(body.get("message")?.as_str()?.to_owned()))
+        .unwrap_or_else(|| status.canonical_reason().unwrap_or("unknown").to_owned());
+    let spent = header(headers, "x-ratelimit-remaining").as_deref() == Some("0");
+    let limited = spent
+        || header(headers, "retry-after").is_some()
+        || message.to_lowercase().contains("rate limit");
+    let url = url.to_owned();
+    match status.as_u16() {
+        429 => rate_limit(headers, message),
+        // An exhausted quota was seen as 422 too: the message decides.
+        403 | 422 if limited => rate_limit(headers, message),
+        422 if message.to_lowercase().contains("cursor") => GitHubError::NeedsCursor { url },
+        401 => GitHubError::Unauthorized,
+        404 => GitHubError::NotFound { url },
+        status @ 500.. => GitHubError::Passing {
+            url,
+            reason: format!("status {status}: {message}"),
+        },
+        status => GitHubError::Refused {
+            url,
+            status,
+            message,
+        },
+    }
+}
+
+fn rate_limit(headers: &HeaderMap, message: String) -> GitHubError {
+    let number = |name: &str| header(headers, name)?.trim().parse::<i64>().ok();
+    let until_reset = || {
+        let reset = number("x-ratelimit-reset")?;
+        // By GitHub's own clock when it says, so that ours may be off.
+        let now = header(headers, "date")
+            .and_then(|date| DateTime::parse_from_rfc2822(&date).ok())
+            .map_or_else(Utc::now, |date| date.to_utc());
+        Some((reset - now.timestamp()).max(0) + 1)
+    };
+    let spent = header(headers, "x-ratelimit-remaining").as_deref() == Some("0");
+    let wait_s = number("retry-after").or_else(|| spent.then(until_reset).flatten());
+    GitHubError::RateLimited {
+        wait_s: wait_s.map(|wait| wait.max(0) as u64),
+        message,
+    }
+}
+
+fn header(headers: &HeaderMap, name: &str) -> Option<String> {
+    Some(headers.get(name)?.to_str().ok()?.to_owned())
+}
+
+/// The address with `rel="next"` of a Link header.
+fn next_link(link: &str) -> Option<String> {
+    link.split('<').skip(1).find_map(|part| {
+        let (url, parameters) = part.split_once('>')?;
+        let is_next = parameters
+            .split(';')
+            .any(|parameter| parameter.trim().trim_end_matches(',').trim() == "rel=\"next\"");
+        is_next.then(|| url.to_owned())
+    })
+}
+
+/// An error with its causes, on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text += &format!(": {cause_text}");
+        }
+        source = cause.source();
+    }
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_link_is_taken_as_given() {
+        let check = |link: &str, expected: Option<&str>| {
+            assert_eq!(next_link(link).as_deref(), expected, "{link}");
+        };
+        check(
+            "<https://h/repositories/1/issues?after=Y3Vy%3D&per_page=100>; rel=\"next\", <https://h/x?page=1>; rel=\"first\"",
+            Some("https://h/repositories/1/issues?after=Y3Vy%3D&per_page=100"),
+        );
+        check(
+            "<https://h/a?b=1,2>; rel=\"prev\", <https://h/c?d=3,4>; rel=\"next\"",
+            Some("https://h/c?d=3,4"),
+        );
+        check("<https://h/a>; rel=\"prev\"", None);
+        check("", None);
+    }
+
+    #[test]
+    fn a_refusal_is_told_by_status_and_message() {
+        let check = |status: u16, headers: &[(&'static str, &str)], body: &str, expected: &str| {
+            let mut map = HeaderMap::new();
+            for (name, value) in headers {
+                map.insert(*name, HeaderValue::from_str(value).expect("a value"));
+            }
+            let status = StatusCode::from_u16(status).expect("a status");
+            let found = format!("{:?}", fault("u", status, &map, body.as_bytes()));
+            assert!(found.starts_with(expected), "{found}");
+        };
+        let body = r#"{"message": "You have exceeded a secondary rate limit"}"#;
+        check(
+            403,
+            &[("retry-after", "7")],
+            body,
+            "RateLimited { wait_s: Some(7)",
+        );
+        check(403, &[], body, "RateLimited { wait_s: None");
+        check(403, &[], r#"{"message": "Forbidden"}"#, "Refused");
+        let spent = [
+            ("x-ratelimit-remaining", "0"),
+            ("x-ratelimit-reset", "1000"),
+            ("date", "Thu, 01 Jan 1970 00:16:00 GMT"),
+        ];
+        check(429, &spent, "{}", "RateLimited { wait_s: Some(41)");
+        check(422, &[], body, "RateLimited");
+        check(
+            422,
+            &[],
+            r#"{"message": "please use cursor based pagination (after/before)"}"#,
+            "NeedsCursor",
+        );
+        check(422, &[], "{}", "Refused");
+        check(401, &[], "{}", "Unauthorized");
+        check(404, &[], "{}", "NotFound");
+        check(502, &[], "<html>", "Passing");
+    }
+
+    #[test]
+    fn a_token_shows_itself_nowhere() {
+        let token = Token::new("secret").expect("a token");
+        assert_eq!(format!("{token:?}"), "Token(…)");
+        assert!(Token::new("a\nb").is_none() && Token::new("").is_none());
+    }
+}

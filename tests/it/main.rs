@@ -3,6 +3,7 @@
 mod analyze;
 mod build;
 mod check;
+mod cluster;
 mod collect;
 mod collect_github;
 mod compare;
@@ -12,6 +13,7 @@ mod evaluate;
 mod fake_github;
 mod layers;
 mod project;
+mod rank;
 mod report;
 mod review;
 mod run;

@@ -1,0 +1,205 @@
+//! `pipeline cluster` and `pipeline filter` on the sample.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::project::{Project, repository};
+
+fn text_of(below: &str) -> String {
+    std::fs::read_to_string(repository().join(below)).expect("reads")
+}
+
+/// The sample, collected and ranked; nothing is read yet.
+fn ranked() -> Project {
+    let project = Project::new();
+    let sample = repository().join("data/sample/issues.jsonl");
+    project.json(&["collect", "--from", sample.to_str().expect("UTF-8")]);
+    project.json(&["rank"]);
+    project
+}
+
+fn read() -> Project {
+    let project = ranked();
+    project.write("reviews/issues.jsonl", &text_of("reviews/issues.jsonl"));
+    project
+}
+
+/// Members by cluster.
+fn members(summary: &Value) -> BTreeMap<String, Vec<String>> {
+    let clusters = summary["clusters"].as_array().expect("a list");
+    clusters
+        .iter()
+        .map(|cluster| {
+            let members = cluster["members"].as_array().expect("a list");
+            let keys = members
+                .iter()
+                .map(|key| key.as_str().expect("a key").to_owned());
+            let id = cluster["id"].as_str().expect("an id");
+            (id.to_owned(), keys.collect())
+        })
+        .collect()
+}
+
+#[test]
+fn what_was_read_as_relevant_is_clustered_once() {
+    let project = read();
+    let first = project.json(&["cluster"]);
+    assert_eq!(first["material"], "read");
+    assert_eq!(
+        (&first["n_issues"], &first["n_missing"]),
+        (&67.into(), &0.into())
+    );
+    let clusters = members(&first);
+    let all: BTreeSet<&String> = clusters.values().flatten().collect();
+    assert_eq!(all.len(), 67, "every issue is in exactly one cluster");
+    let second = project.json(&["cluster"]);
+    assert_eq!(second["unchanged"], true);
+    assert_eq!(second["clusters"], first["clusters"]);
+    let again = project.json(&["cluster", "--again"]);
+    assert_eq!(
+        again["clusters"], first["clusters"],
+        "the same in every process"
+    );
+}
+
+#[test]
+fn a_decision_that_is_taken_back_takes_one_issue_away_and_leaves_the_other_ids() {
+    let project = read();
+    let before = members(&project.json(&["cluster"]));
+    let gone = before
+        .values()
+        .find(|members| members.len() == 1)
+        .expect("there is a cluster of one")[0]
+        .clone();
+    let undo = format!(
+        r#"{{"at": "2026-12-01T00:00:00Z", "by": "sample", "on": "issue:{gone}", "digest": "", "decision": "undo", "why": ""}}"#
+    );
+    let decisions = text_of("reviews/issues.jsonl");
+    project.write("reviews/issues.jsonl", &format!("{decisions}{undo}\n"));
+    let mut expected = before;
+    expected.retain(|_, members| members[0] != gone);
+    assert_eq!(members(&project.json(&["cluster"])), expected);
+}
+
+#[test]
+fn before_anything_is_read_the_top_of_the_ranking_is_taken_only_when_asked() {
+    let project = ranked();
+    let refused = project.run(&["cluster"]);
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.stderr.contains("pipeline review"),
+        "{}",
+        refused.stderr
+    );
+    let summary = project.json(&["cluster", "--all"]);
+    assert_eq!(summary["material"], "top-of-ranking");
+    assert_eq!(summary["n_issues"], 95);
+    let words = project.run(&["cluster", "--all"]);
+    assert!(
+        words.stdout.contains("nothing was read yet"),
+        "{}",
+        words.stdout
+    );
+}
+
+#[test]
+fn a_stale_ranking_is_not_clustered() {
+    let project = read();
+    project.write(
+        "more.jsonl",
+        r#"{"number": 1, "title": "deny rule ignored", "repository": "o/n"}"#,
+    );
+    project.json(&["collect", "--from", "more.jsonl"]);
+    let ran = project.run(&["cluster"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("pipeline rank"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_phenomena_of_the_sample_are_found() {
+    let folder = repository().join("data/sample");
+    let judged = Project::new().json(&["cluster", "--judge", folder.to_str().expect("UTF-8")]);
+    assert_eq!(
+        (&judged["n_items"], &judged["n_true"]),
+        (&67.into(), &34.into())
+    );
+    for (figure, least) in [("f1", 0.6), ("recall", 0.75), ("adjusted_rand", 0.6)] {
+        let value = judged[figure].as_f64().expect("a number");
+        assert!(value >= least, "{figure} is {value}");
+    }
+}
+
+fn outcome<'a>(summary: &'a Value, cluster: &str) -> &'a Value {
+    let outcomes = summary["outcomes"].as_array().expect("a list");
+    let found = outcomes
+        .iter()
+        .find(|outcome| outcome["cluster"] == cluster);
+    found.unwrap_or_else(|| panic!("{cluster} is there"))
+}
+
+#[test]
+fn the_filter_names_a_rule_for_every_cluster_that_it_drops() {
+    let project = read();
+    let refused = project.run(&["filter"]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    let clusters = members(&project.json(&["cluster"]));
+    let first = project.json(&["filter"]);
+    assert_eq!(first["n_clusters"], clusters.len());
+    let slow = outcome(&first, "startup-takes-eight-seconds-in-a-big-repository");
+    assert_eq!(
+        (&slow["kept"], &slow["rule"]),
+        (&false.into(), &"timing".into())
+    );
+    assert!(slow["reason"].as_str().expect("a text").contains("slow"));
+    let colours = "diff-colours-in-the-approval-prompt-are";
+    assert_eq!(outcome(&first, colours)["rule"], "picture");
+    let second = project.json(&["filter"]);
+    assert_eq!(second["unchanged"], true);
+    assert_eq!(second["outcomes"], first["outcomes"]);
+
+    // A dropped cluster can be kept by hand.
+    let settings = std::fs::read_to_string(project.path("pipeline/filter.toml")).expect("reads");
+    let keep = format!("{settings}\n[[keep]]\ncluster = \"{colours}\"\nreason = \"a try\"\n");
+    project.write("pipeline/filter.toml", &keep);
+    let third = project.json(&["filter"]);
+    assert_eq!(third["unchanged"], false);
+    assert_eq!(outcome(&third, colours)["kept"], true);
+}
+
+#[test]
+fn a_case_covers_the_cluster_that_it_came_from() {
+    let project = read();
+    let clusters = members(&project.json(&["cluster"]));
+    let (cluster, members) = clusters
+        .iter()
+        .find(|(_, members)| members.iter().any(|key| key == "example/harness-a#1217"))
+        .expect("the issue is in a cluster");
+    assert!(members.len() > 1);
+    let before = project.json(&["filter"]);
+    assert_eq!(outcome(&before, cluster)["kept"], true);
+    project.write(
+        "cases/file-operations/link.toml",
+        r#"
+title    = "another matter altogether"
+purpose  = "Only its source says where it came from."
+clause   = "exit-codes.success.answer"
+category = "file-operations"
+scenario = "boundary"
+origin   = { method = "issues", sources = ["example/harness-a#1217"] }
+
+[[launch]]
+route  = "headless"
+prompt = "hello"
+script = [{ say = "done" }]
+
+[[expect]]
+channel = "exit"
+equals  = 0
+"#,
+    );
+    let after = project.json(&["filter"]);
+    let covered = outcome(&after, cluster);
+    assert_eq!(covered["rule"], "covered", "{covered}");
+    assert_eq!(covered["counterpart"], "file-operations/link");
+}

@@ -9,6 +9,7 @@ import os
 import stat
 
 from .errors import HarnessError
+from .interrupts import held
 from .tools.files import digest, replace_file
 
 
@@ -119,15 +120,16 @@ class ChangeLog:
         if conflicts:
             raise Refused(sorted(conflicts))
         done = []
-        for path, changes in sorted(changed.items()):
-            before = changes[0].before
-            self._restore(path, before)
-            if path in self.session.seen:
-                self.session.saw(path, "")  # the model knows an older content
-            done.append(("removed" if before.kind == "none" else "restored", path))
-        self.taken_back |= set(turns)
-        if changed:
-            self._write({"taken_back": sorted(turns)})
+        with held():
+            for path, changes in sorted(changed.items()):
+                before = changes[0].before
+                self._restore(path, before)
+                if path in self.session.seen:
+                    self.session.saw(path, "")  # the model knows an older content
+                done.append(("removed" if before.kind == "none" else "restored", path))
+            self.taken_back |= set(turns)
+            if changed:
+                self._write({"taken_back": sorted(turns)})
         return done
 
     def _changed_files(self, turns) -> dict:

@@ -6,6 +6,7 @@ import time
 
 from .errors import HarnessError, Interrupted, TimeLimit, UsageError
 from .flags import RUN_FLAGS, CommandLine, check_conflicts
+from .interrupts import deliver
 
 STARTED = time.monotonic()
 
@@ -108,7 +109,7 @@ def catch_signals():
     def interrupted(number, frame):
         for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(other, signal.SIG_IGN)
-        raise Interrupted("interrupted")
+        deliver(Interrupted("interrupted"))
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupted)
@@ -118,7 +119,7 @@ def start_alarm(text: str):
     """Let TimeLimit be raised when the time of the whole run is over."""
 
     def over(number, frame):
-        raise TimeLimit(f"time limit of {text} s reached")
+        deliver(TimeLimit(f"time limit of {text} s reached"))
 
     signal.signal(signal.SIGALRM, over)
     left_s = float(text) - (time.monotonic() - STARTED)

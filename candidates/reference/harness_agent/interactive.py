@@ -6,6 +6,7 @@ import sys
 from .conversation import Conversation
 from .errors import OK, Interrupted
 from .front import ALWAYS, NO, NOBODY, ONCE, Front
+from .interrupts import deliver
 from .lines import continuation
 from .output import write_line
 from .types import Options
@@ -24,7 +25,7 @@ def interact(values) -> int:
     front.warned.clear()
     front.open(conversation)
     if front.is_terminal:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, lambda number, frame: deliver(KeyboardInterrupt()))
     try:
         return read_prompts(conversation, front)
     except KeyboardInterrupt:

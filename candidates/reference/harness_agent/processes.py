@@ -8,6 +8,8 @@ import signal
 import subprocess
 import time
 
+from .interrupts import held
+
 OUTPUT_LIMIT = 30000
 GONE_WAIT_S = 0.5
 DRAIN_READS = 64  # of 64 KiB: bounds one look at the pipe of a command that writes without end
@@ -21,19 +23,20 @@ class CannotRun(Exception):
 
 def spawn(command, cwd, env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT):
     """Start `/bin/sh -c command` as the head of a process group without a terminal."""
-    try:
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", command],
-            cwd=cwd,
-            env=env,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise CannotRun(f"cannot run the command: {error.strerror}") from None
-    _groups.add(process.pid)
+    with held():
+        try:
+            process = subprocess.Popen(
+                ["/bin/sh", "-c", command],
+                cwd=cwd,
+                env=env,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CannotRun(f"cannot run the command: {error.strerror}") from None
+        _groups.add(process.pid)
     return process
 
 
@@ -100,8 +103,8 @@ def kill_everything():
 
 def run_command(command, cwd, env, limit_s) -> str:
     """Run a command to its end or to the time limit; return its output and how it ended."""
-    process = spawn(command, cwd, env)
     capture = Capture()
+    process = spawn(command, cwd, env)
     try:
         ended = pump(process, capture, time.monotonic() + limit_s)
     finally:

@@ -5,6 +5,7 @@ import os
 import time
 
 from .errors import HarnessError, SessionNotFound
+from .interrupts import held
 from .types import Message
 
 INTERRUPTED = "error: interrupted"
@@ -55,11 +56,12 @@ class Session:
     # Changes of the conversation, each with its record.
 
     def append(self, message: Message):
-        self._take_message(message)
         record = {"type": "message", "message": message.wire()}
         if message.origin:
             record["origin"] = message.origin
-        self._write(record, makes_file=True)
+        with held():
+            self._take_message(message)
+            self._write(record, makes_file=True)
 
     def saw(self, real: str, digest):
         """Remember which content of a file the model knows; None forgets it."""
@@ -86,12 +88,14 @@ class Session:
 
     def compact(self, trigger, summary):
         kept = 1 if trigger == "auto" else 0
-        self._take_compact(summary, kept)
-        self._write({"type": "compact", "trigger": trigger, "summary": summary, "kept": kept}, makes_file=True)
+        with held():
+            self._take_compact(summary, kept)
+            self._write({"type": "compact", "trigger": trigger, "summary": summary, "kept": kept}, makes_file=True)
 
     def rewind(self, n_turns):
-        self._take_rewind(n_turns)
-        self._write({"type": "rewind", "turns": n_turns}, makes_file=True)
+        with held():
+            self._take_rewind(n_turns)
+            self._write({"type": "rewind", "turns": n_turns}, makes_file=True)
 
     def answer_open_calls(self):
         """Answer calls that a run left without a result, each right after its reply."""

@@ -145,6 +145,7 @@ _server = None
 def server():
     global _server
     if _server is None:
+        subprocess.run([os.path.join(ROOT, "install.sh")], check=True)  # byte code for the Python at hand
         _server = Server(("127.0.0.1", 0), Handler)
         _server.scenarios = {}
         threading.Thread(target=_server.serve_forever, args=(0.02,), daemon=True).start()

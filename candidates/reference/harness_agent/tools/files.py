@@ -7,6 +7,7 @@ import os
 import stat
 
 from ..errors import ToolError
+from ..interrupts import held
 
 READ_LIMIT = 2000
 LONGEST_LINE = 2000
@@ -105,16 +106,17 @@ def require_place(path: str, real: str):
 
 def store(context, path: str, real: str, data: bytes):
     """Write a file as a whole, keep what it was for undo, and remember what it is now."""
-    context.changes.before(real, data)
-    try:
-        if os.path.exists(real) and not os.access(real, os.W_OK):
-            raise PermissionError(13, "Permission denied")
-        replace_file(real, data)
-    except OSError as error:
-        raise ToolError(f"cannot write {path}: {error.strerror}") from None
-    finally:
-        context.changes.after(real)
-    context.session.saw(real, digest(data))
+    with held():
+        context.changes.before(real, data)
+        try:
+            if os.path.exists(real) and not os.access(real, os.W_OK):
+                raise PermissionError(13, "Permission denied")
+            replace_file(real, data)
+        except OSError as error:
+            raise ToolError(f"cannot write {path}: {error.strerror}") from None
+        finally:
+            context.changes.after(real)
+        context.session.saw(real, digest(data))
 
 
 def replace_file(real: str, data: bytes, mode=None):

@@ -4,6 +4,7 @@ import os
 import stat
 
 from ..errors import ToolError
+from ..interrupts import held
 from . import files
 
 BEGIN, END = "*** Begin Patch", "*** End Patch"
@@ -233,18 +234,19 @@ def find_hunk(lines, hunk, start):
 def carry_out(context, planned):
     """Do every change; when the system refuses one, take back those before it."""
     done = []
-    try:
-        for change in planned:
-            done.append((change.real, keep(change.real), context.session.seen.get(change.real)))
-            if change.data is None:
-                remove(context, change)
-            else:
-                files.store(context, change.section.path, change.real, change.data)
-    except ToolError:
-        for real, before, seen in reversed(done):
-            put_back(context, real, before)
-            context.session.saw(real, seen)
-        raise
+    with held():
+        try:
+            for change in planned:
+                done.append((change.real, keep(change.real), context.session.seen.get(change.real)))
+                if change.data is None:
+                    remove(context, change)
+                else:
+                    files.store(context, change.section.path, change.real, change.data)
+        except ToolError:
+            for real, before, seen in reversed(done):
+                put_back(context, real, before)
+                context.session.saw(real, seen)
+            raise
 
 
 def keep(real):

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use self::doctor::doctor_finds_promises_kept;
-use self::killed::killed_runner_leaves_nothing;
+use self::killed::{dropped_cell_is_killed, killed_runner_leaves_nothing};
 use self::terminal::*;
 
 use crate::project::docker_asked;
@@ -183,6 +183,7 @@ promises! {
     control_characters_are_signals,
     terminal_flood_is_cut,
     terminal_obeys_kill_and_drop,
+    dropped_cell_is_killed,
     killed_runner_leaves_nothing,
     doctor_finds_promises_kept,
 }

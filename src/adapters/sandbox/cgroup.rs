@@ -154,8 +154,12 @@ fn parents() -> Vec<Parent> {
         .into_iter()
         .filter_map(|mut parent| {
             if parent.version == Version::Two {
-                let enabled =
-                    fs::read_to_string(parent.folder.join("cgroup.subtree_control")).ok()?;
+                let enabled = parent.folder.join("cgroup.subtree_control");
+                for controller in ["+memory", "+pids", "+cpu"] {
+                    // Refused where groups are not ours to make; then the list below stays without it.
+                    let _ = fs::write(&enabled, controller);
+                }
+                let enabled = fs::read_to_string(enabled).ok()?;
                 parent.controllers = enabled.split_whitespace().map(String::from).collect();
             }
             (!parent.controllers.is_empty()).then_some(parent)

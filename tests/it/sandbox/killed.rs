@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use doc2harness::adapters::sandbox::{DockerConfig, Mount, Sandbox};
+use doc2harness::adapters::sandbox::{DockerConfig, Launch, Mount, Sandbox};
 
 use super::{Place, on_docker, on_namespaces, sh};
 
@@ -25,6 +25,22 @@ fn runner_to_be_killed() {
         "docker" => on_docker(run),
         _ => on_namespaces(run),
     }
+}
+
+pub async fn dropped_cell_is_killed(place: Place) {
+    let mut cell = place.open().await;
+    let launch = Launch {
+        leave_running: true,
+        ..sh("setsid sleep 600 & sleep 600 &")
+    };
+    cell.launch(launch).await.unwrap();
+    let workspace = place.host("workspace");
+    assert!(processes_that_see(&workspace).len() >= 3);
+    drop(cell);
+    wait_until("its processes are gone", || {
+        processes_that_see(&workspace).is_empty()
+    })
+    .await;
 }
 
 pub async fn killed_runner_leaves_nothing(place: Place) {

@@ -77,21 +77,16 @@ class Hooks:
         with scratch() as stdin, scratch() as stdout, scratch() as stderr:
             stdin.write(json.dumps(facts, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
             stdin.seek(0)
+            streams = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
             try:
-                process = processes.spawn(hook["command"], self.cwd, self.environment(), stdin, stdout, stderr)
+                with processes.running(hook["command"], self.cwd, self.environment(), **streams) as process:
+                    process.wait(timeout_s)
             except processes.CannotRun as error:
                 self.warn(f"hook {event}: {error}")
                 return ""
-            try:
-                process.wait(timeout_s)
             except subprocess.TimeoutExpired:
-                processes.kill_group(process)
                 self.warn(f"hook {event}: timed out after {timeout_s} s")
                 return ""
-            except BaseException:
-                processes.kill_group(process)
-                raise
-            processes.forget_if_gone(process)
             if process.returncode == 2:
                 raise Blocked(read_back(stderr).strip() or "blocked")
             if process.returncode != 0:

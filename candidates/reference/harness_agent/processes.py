@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import time
+from contextlib import contextmanager
 
 from .interrupts import held
 
@@ -104,23 +105,33 @@ def kill_everything():
 def run_command(command, cwd, env, limit_s) -> str:
     """Run a command to its end or to the time limit; return its output and how it ended."""
     capture = Capture()
-    process = spawn(command, cwd, env)
-    try:
+    with running(command, cwd, env) as process:
+        os.set_blocking(process.stdout.fileno(), False)
         ended = pump(process, capture, time.monotonic() + limit_s)
-    finally:
-        if process.poll() is None:
-            kill_group(process)
+    with process.stdout:
         drain(process.stdout.fileno(), capture)
-        process.stdout.close()
-        forget_if_gone(process)
     last = exit_line(process.returncode) if ended else f"[timed out after {limit_s} s]"
     return with_last_line(capture.text(), last)
+
+
+@contextmanager
+def running(command, cwd, env, **streams):
+    """A command that is killed, with its group, when the block is left before it has ended."""
+    process = None
+    try:
+        with held():
+            process = spawn(command, cwd, env, **streams)
+        yield process
+    finally:
+        if process is not None:
+            if process.poll() is None:
+                kill_group(process)
+            forget_if_gone(process)
 
 
 def pump(process, capture, deadline) -> bool:
     """Copy output until the shell itself ends; children that hold the pipe are not waited for."""
     pipe = process.stdout.fileno()
-    os.set_blocking(pipe, False)
     open_pipe = True
     while True:
         ended = process.poll() is not None

@@ -123,12 +123,20 @@ def read_object(path: str, must_exist=False) -> dict:
     except UnicodeDecodeError:
         raise SettingsError(f"{path}: not valid UTF-8") from None
     except json.JSONDecodeError as error:
-        raise SettingsError(f"{path}: not valid JSON, line {error.lineno}: {error.msg}") from None
+        raise SettingsError(f"{path}: not valid JSON, line {fault_line(error)}: {error.msg}") from None
     except ValueError as error:
         raise SettingsError(f"{path}: not valid JSON: {error}") from None
     if not isinstance(content, dict):
         raise SettingsError(f"{path}: not a JSON object")
     return content
+
+
+def fault_line(error: json.JSONDecodeError) -> int:
+    """The line of a mistake; a comma too many is reported at the bracket after it by every Python."""
+    if "trailing comma" in error.msg:
+        rest = error.doc[error.pos + 1 :]
+        return error.lineno + rest[: len(rest) - len(rest.lstrip())].count("\n")
+    return error.lineno
 
 
 def _checked(path, content):

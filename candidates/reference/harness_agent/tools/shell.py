@@ -8,6 +8,7 @@ import time
 
 from .. import processes
 from ..errors import ToolError
+from ..interrupts import held
 
 POLITE_WAIT_S = 2.0
 
@@ -37,7 +38,8 @@ class Jobs:
 
     def start(self, command, cwd, env) -> str:
         job_id = f"j{len(self.jobs) + 1}"
-        self.jobs[job_id] = Job(command, cwd, env)
+        with held():
+            self.jobs[job_id] = Job(command, cwd, env)
         return f"[job {job_id} started]"
 
     def get(self, job_id):

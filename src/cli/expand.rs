@@ -1,11 +1,95 @@
 //! `pipeline expand`.
 
-use super::{ExitCode, Output};
-use crate::stages::{Context, Failure, Result};
+use std::path::PathBuf;
+
+use super::{ExitCode, Output, output};
+use crate::domain::visible::shortened;
+use crate::stages::expand::{self, Config, Summary};
+use crate::stages::{Classify, Context, Kind, Result};
+use crate::storage::settings;
 
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+#[command(after_long_help = "\
+The four variables are the tool, the form of the input, the erroneous parameter and the site where the result is \
+returned; pipeline/expand.toml holds their operators. A variant that differs in more than one of them, or whose \
+assertion changed, is rejected. The distance of two scenarios is 0 to 1: the weighed mean of how much their steps, \
+fixtures, arguments and places looked at differ in shape. Kept variants wait in `pipeline review list --kind case`.")]
+pub struct Args {
+    /// The case to start from: CATEGORY/NAME, in cases/ or among the variants
+    #[arg(long, value_name = "CASE")]
+    seed: String,
+    /// Where kept variants go; data/variants unless said
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Replace variants that were changed since they were written
+    #[arg(long)]
+    overwrite: bool,
+    /// List the operators that do not fit, too, and why
+    #[arg(long)]
+    all: bool,
+}
 
-pub fn run(_args: Args, _context: &Context, _output: &Output) -> Result<ExitCode> {
-    Err(Failure::user("not built yet"))
+pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
+    let config = Config {
+        operators: settings::read(&context.project.settings("expand")).kind(Kind::Settings)?,
+        seed: args.seed,
+        out: args.out.unwrap_or_else(|| context.project.variants()),
+        overwrite: args.overwrite,
+    };
+    let summary = expand::run(context, &config)?;
+    output.result(&summary, |summary| words(summary, context, args.all))?;
+    Ok(ExitCode::Done)
+}
+
+fn words(summary: &Summary, context: &Context, all: bool) -> String {
+    let known = match summary.discriminates {
+        Some(true) => "",
+        Some(false) => {
+            "the certificate shows no candidate that fails the seed: variants may not discriminate either\n"
+        }
+        None => {
+            "no certificate knows the seed yet, so that nothing shows whether it discriminates\n"
+        }
+    };
+    let head = format!(
+        "{}: {} kept, {} dropped, {} operators do not fit\n{known}{} files written below {}\n",
+        summary.seed,
+        summary.n_kept,
+        summary.variants.len() - summary.n_kept,
+        summary.rejected.len(),
+        summary.n_written,
+        context.project.shown(&summary.out),
+    );
+    let rows = summary.variants.iter().map(|variant| {
+        let near = variant.nearest.as_ref();
+        vec![
+            variant.variable.as_str().to_owned(),
+            variant.operator.clone(),
+            format!("{:.2}", variant.distance),
+            near.map_or("-".to_owned(), |near| format!("{:.2}", near.distance)),
+            if variant.kept { "kept" } else { "dropped" }.to_owned(),
+            shortened(&variant.why, 100).into_owned(),
+        ]
+    });
+    let mut text = format!(
+        "{head}\n{}",
+        output::table(
+            &["variable", "operator", "distance", "nearest", "", "why"],
+            rows
+        )
+    );
+    if all {
+        let rows = summary.rejected.iter().map(|rejected| {
+            vec![
+                rejected.variable.as_str().to_owned(),
+                rejected.operator.clone(),
+                shortened(&rejected.why, 110).into_owned(),
+            ]
+        });
+        text += &format!(
+            "\n\n{}",
+            output::table(&["variable", "operator", "does not fit"], rows)
+        );
+    }
+    text
 }

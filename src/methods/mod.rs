@@ -11,6 +11,7 @@ pub mod document_check;
 pub mod document_coverage;
 pub mod document_render;
 pub mod filtering;
+pub mod expansion;
 pub mod issue_form;
 pub mod issue_vectors;
 pub mod judge;

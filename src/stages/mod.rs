@@ -5,6 +5,7 @@ pub mod collect;
 pub mod compare;
 pub mod context;
 pub mod document;
+pub mod expand;
 pub mod failure;
 pub mod stored_run;
 

@@ -22,5 +22,6 @@ pub mod settings;
 pub mod source_tree;
 pub mod stage_log;
 pub mod suite;
+pub mod variants;
 pub mod verdict_table;
 pub mod vocabulary;

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::evaluate::{self, Config as Evaluation};
 use super::sandboxes::Settings as Sandboxes;
 use super::{
-    Classify, Context, Failure, Kind, Result, cluster, collect, filter, rank, report, review,
+    Classify, Context, Failure, Kind, Result, cluster, collect, expand, filter, rank, report,
+    review,
 };
 use crate::storage::settings;
 
@@ -120,6 +121,23 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     )?;
     let words = format!("{} of {} kept", filtered.n_kept, filtered.n_clusters);
     tell("filter", Some(!filtered.unchanged), words);
+
+    let expanded = expand::run(
+        context,
+        &expand::Config {
+            operators: settings::read(&context.project.settings("expand")).kind(Kind::Settings)?,
+            seed: config.settings.seed.clone(),
+            out: context.project.variants(),
+            overwrite: false,
+        },
+    )?;
+    let words = format!(
+        "{} variants of {} kept, {} dropped",
+        expanded.n_kept,
+        expanded.seed,
+        expanded.variants.len() - expanded.n_kept
+    );
+    tell("expand", Some(expanded.n_written > 0), words);
 
     let waiting = review::waiting(context)?;
     let words: Vec<String> = waiting

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use super::{ExitCode, Output, output};
 use crate::domain::visible::shortened;
 use crate::stages::expand::{self, Config, Summary};
-use crate::stages::{Classify, Context, Kind, Result};
-use crate::storage::settings;
+use crate::stages::{Context, Result};
 
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
@@ -30,12 +29,11 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
-    let config = Config {
-        operators: settings::read(&context.project.settings("expand")).kind(Kind::Settings)?,
-        seed: args.seed,
-        out: args.out.unwrap_or_else(|| context.project.variants()),
-        overwrite: args.overwrite,
-    };
+    let mut config = Config::read(&context.project, &args.seed)?;
+    config.overwrite = args.overwrite;
+    if let Some(out) = args.out {
+        config.out = out;
+    }
     let summary = expand::run(context, &config)?;
     output.result(&summary, |summary| words(summary, context, args.all))?;
     Ok(ExitCode::Done)
@@ -65,8 +63,8 @@ fn words(summary: &Summary, context: &Context, all: bool) -> String {
         vec![
             variant.variable.as_str().to_owned(),
             variant.operator.clone(),
-            format!("{:.2}", variant.distance),
-            near.map_or("-".to_owned(), |near| format!("{:.2}", near.distance)),
+            format!("{:.3}", variant.distance),
+            near.map_or("-".to_owned(), |near| format!("{:.3}", near.distance)),
             if variant.kept { "kept" } else { "dropped" }.to_owned(),
             shortened(&variant.why, 100).into_owned(),
         ]

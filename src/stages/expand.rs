@@ -9,11 +9,12 @@ use crate::domain::case::{Case, CaseId, Method, Role, Variable};
 use crate::domain::digest;
 use crate::domain::suite::Suite;
 use crate::methods::expansion::{self, Operators, Rejected, Seed};
+use crate::paths::Project;
 use crate::storage::certificate;
 use crate::storage::database::Database;
 use crate::storage::stage_log::{self, StageEntry};
 use crate::storage::variants::{self, Written};
-use crate::storage::{documents, suite};
+use crate::storage::{documents, settings, suite};
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -24,6 +25,18 @@ pub struct Config {
     pub out: PathBuf,
     /// Replace variants that were changed since they were written.
     pub overwrite: bool,
+}
+
+impl Config {
+    /// From the settings file of a project, with variants where reviewers look for them.
+    pub fn read(project: &Project, seed: &str) -> Result<Self> {
+        Ok(Self {
+            operators: settings::read(&project.settings("expand")).kind(Kind::Settings)?,
+            seed: seed.to_owned(),
+            out: project.variants(),
+            overwrite: false,
+        })
+    }
 }
 
 #[derive(Debug, Serialize)]

@@ -11,6 +11,7 @@ mod docs;
 mod document;
 mod evaluate;
 mod fake_github;
+mod expand;
 mod layers;
 mod project;
 mod rank;

@@ -101,7 +101,8 @@ pub fn changes(
             let is_same_mistake = now
                 .as_ref()
                 .is_some_and(|now| now.class == fault.class && now.parameter == target);
-            if wrong == arguments || !is_same_mistake {
+            let is_made = same_tool.contains(&wrong);
+            if is_made || !is_same_mistake {
                 continue;
             }
             changes.push(Change {
@@ -312,6 +313,10 @@ mod tests {
                 "negative offset {\"path\":\"a\",\"offset\":-1}",
                 "negative limit {\"limit\":-1,\"path\":\"a\"}",
             ],
+        );
+        check(
+            "{ call = \"list\", with = { depth = 0 } }, { call = \"list\", with = { depth = 6 } }",
+            &["negative depth {\"depth\":-1}"],
         );
         check(
             "{ call = \"list\", with = { depth = 0 } }",

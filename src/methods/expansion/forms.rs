@@ -203,6 +203,21 @@ pub fn apply(
     }
 }
 
+/// Whether the input has the form as it is.
+pub fn has(form: &Form, case: &Case, input: &str) -> bool {
+    let target = match lies(case, input) {
+        Lies::Link { target } | Lies::Beneath { target, .. } => Some(target),
+        _ => None,
+    };
+    match form.make {
+        Make::RelativeLink => target.is_some_and(|target| !Path::new(target).is_placed()),
+        Make::AbsoluteLink => target.is_some_and(|target| Path::new(target).is_placed()),
+        Make::Absolute => Path::new(input).is_placed(),
+        Make::TrailingSlash => input.ends_with('/'),
+        _ => false,
+    }
+}
+
 fn rename(form: &Form, case: &Case, text: &mut CaseText, input: &str) -> Result<Follow, String> {
     let path = Path::new(input);
     if path.is_placed() || input.split('/').any(|part| part.starts_with('.')) {

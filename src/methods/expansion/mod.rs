@@ -147,11 +147,11 @@ pub fn select(
         let dropped = if present.iter().any(|case| case.id == draft.id) {
             Some("the suite has it".to_owned())
         } else if distance < least {
-            Some(format!("too close to the seed: {distance:.2} < {least:.2}"))
+            Some(format!("too close to the seed: {distance:.3} < {least:.3}"))
         } else {
             match &nearest {
                 Some((id, near)) if *near < least => Some(format!(
-                    "too close to {}: {near:.2} < {least:.2}",
+                    "too close to {}: {near:.3} < {least:.3}",
                     id.name()
                 )),
                 _ => None,
@@ -451,7 +451,8 @@ fn map_controls<'s>(
         .collect()
 }
 
-/// Gives every input of a file the form; only for the one needed it is a fault when the form does not fit.
+/// Gives every input of a file the form; only for the one needed it is a fault when the form does not fit. A control's
+/// input may have it already.
 fn formed(
     form: &Form,
     relative: &Relative,
@@ -473,6 +474,9 @@ fn formed(
                 if input == needed {
                     follow = followed;
                 }
+            }
+            Err(_) if input == needed && case.is_control() && forms::has(form, &now, input) => {
+                n_applied += 1;
             }
             Err(why) if input == needed => return Err(why),
             Err(_) => {}

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::follow::Follow;
 use super::scenario::{PATH_PARAMETER, ScriptCall, calls};
 use super::sites::without_format;
+use super::swap::says;
 use crate::domain::case::{Case, Launch, Reply, Role, Variable};
 use crate::domain::expect::Expect;
 
@@ -239,7 +240,7 @@ impl Found<'_> {
                 self.push(Variable::Tool, what(format!("{} → {}", old.tool, new.tool)));
                 if let Some(path) = old.path() {
                     let arguments = Value::from(new.arguments.clone().unwrap_or_default());
-                    if !arguments.to_string().contains(path) {
+                    if !speaks(&arguments, path) {
                         self.push(
                             Variable::InputForm,
                             what(format!("{path} is not worked on")),
@@ -327,6 +328,16 @@ impl Found<'_> {
                 .collect(),
             other => other.clone(),
         }
+    }
+}
+
+/// Whether a text of the value says the word by itself.
+fn speaks(value: &Value, word: &str) -> bool {
+    match value {
+        Value::String(text) => says(text, word),
+        Value::Array(items) => items.iter().any(|item| speaks(item, word)),
+        Value::Object(map) => map.values().any(|item| speaks(item, word)),
+        _ => false,
     }
 }
 

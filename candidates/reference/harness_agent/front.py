@@ -15,7 +15,8 @@ class Front:
         self.faults = set()  # warnings of this process, each said once
 
     def event(self, event: dict):
-        """One event of the run, as `stream-json` prints it."""
+        """One event of the run, as `stream-json` prints it; nobody looks here."""
+        return
 
     def approve(self, tool: str, subject: str) -> str:
         return NOBODY

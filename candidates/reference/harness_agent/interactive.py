@@ -121,10 +121,12 @@ class PipeInput:
         return line
 
     def turn_runs(self):
-        """Nothing is to be done: a pipe has no modes."""
+        """A pipe has no modes."""
+        return
 
     def close(self):
-        """Nothing is to be put back."""
+        """Nothing was changed that would be put back."""
+        return
 
     def _line(self):
         data = self.stream.readline() if self.stream else b""

@@ -1,6 +1,8 @@
 //! What waits for a reviewer, and what reviewers decide. The files below `reviews/` are the truth; the database and
 //! the folders follow them.
 
+mod text;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -82,7 +84,7 @@ pub struct Shown {
 pub fn show(context: &Context, subject: &Subject) -> Result<Shown> {
     Ok(Shown {
         item: find(context, subject)?,
-        text: text(context, subject)?,
+        text: text::text(context, subject)?,
     })
 }
 
@@ -139,6 +141,11 @@ pub fn decide(context: &Context, saying: Saying) -> Result<Decided> {
                 context.project.shown(&place)
             ))
             .hint("give the variant another name"));
+        }
+        if let Some(why) = text::ungated(context, &decision.on.id)? {
+            return Err(Failure::user(format!("{} is not gated: {why}", decision.on)).hint(
+                "make the control, name it in `controls`, and take the comment out of the variant",
+            ));
         }
     }
     reviews::append(&context.project.reviews(), &decision).kind(Kind::Environment)?;
@@ -365,58 +372,4 @@ fn variants(folder: &Path) -> Result<Suite> {
         return Ok(Suite::default());
     }
     suite::read(folder).map_err(|findings| Failure::findings(&findings))
-}
-
-fn text(context: &Context, subject: &Subject) -> Result<String> {
-    let database = database(context)?;
-    match subject.kind {
-        SubjectKind::Issue => issue_text(&database, &subject.id),
-        SubjectKind::Cluster => {
-            let cluster = clusters::all(&database)?
-                .into_iter()
-                .find(|cluster| cluster.id == subject.id)
-                .ok_or_else(|| Failure::user(format!("there is no {subject}")))?;
-            let mut text = format!("terms: {}\n", cluster.terms.join(", "));
-            for key in &cluster.members {
-                let mark = if *key == cluster.representative {
-                    " (representative)"
-                } else {
-                    ""
-                };
-                text += &format!(
-                    "\n── {key}{mark}\n{}",
-                    issue_text(&database, &key.to_string())?
-                );
-            }
-            Ok(text)
-        }
-        SubjectKind::Difference => {
-            let stored = differences::all(&database)?
-                .into_iter()
-                .find(|stored| stored.difference.id == subject.id)
-                .ok_or_else(|| Failure::user(format!("there is no {subject}")))?;
-            Ok(serde_json::to_string_pretty(&stored.difference)?)
-        }
-        SubjectKind::Case => {
-            let path = [context.project.variants(), context.project.cases()]
-                .into_iter()
-                .map(|folder| folder.join(file_of(&subject.id)))
-                .find(|path| path.exists())
-                .ok_or_else(|| Failure::user(format!("there is no {subject}")))?;
-            std::fs::read_to_string(path).kind(Kind::Environment)
-        }
-    }
-}
-
-fn issue_text(database: &Database, id: &str) -> Result<String> {
-    let key = id.parse().map_err(|error: String| Failure::user(error))?;
-    let issue = issues::get(database, &key)?
-        .ok_or_else(|| Failure::user(format!("there is no issue {key}")))?;
-    Ok(format!(
-        "{}\n{}\nlabels: {}\n\n{}\n",
-        issue.title,
-        issue.url,
-        issue.labels.join(", "),
-        issue.body
-    ))
 }

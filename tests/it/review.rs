@@ -200,3 +200,107 @@ fn text_of_others_cannot_move_the_cursor() {
         assert!(!ran.stdout.contains('\u{1b}'), "{:?}", ran.stdout);
     }
 }
+
+#[test]
+fn a_variant_is_shown_with_its_seed_its_clause_and_its_controls() {
+    let project = Project::new();
+    let fixtures = crate::project::repository().join("tests/fixtures/expand");
+    for path in [
+        "file-operations/link-outside.toml",
+        "controls/inside-link.toml",
+        "controls/outside-by-shell.toml",
+    ] {
+        let text = std::fs::read_to_string(fixtures.join(path)).expect("reads");
+        project.write(&format!("cases/{path}"), &text);
+    }
+    project.json(&["expand", "--seed", "file-operations/link-outside"]);
+    let one = "case:file-operations/link-outside--folder-link";
+    let ran = project.run(&["review", "show", one]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for expected in [
+        "data/variants/file-operations/link-outside--folder-link.toml",
+        "── clause tools.paths.link, boundary",
+        "── what changed since its seed file-operations/link-outside",
+        "+  { call = \"read\", with = { path = \"linked/secret.txt\" } }, # the only call",
+        "── control link-outside--folder-link--inside-link, data/variants/controls/",
+    ] {
+        assert!(ran.stdout.contains(expected), "{expected}\n{}", ran.stdout);
+    }
+    let done = project.json(&[
+        "review",
+        "approve",
+        one,
+        "--why",
+        "another way",
+        "--by",
+        "ana",
+    ]);
+    assert_eq!(
+        done["moved_to"],
+        "cases/file-operations/link-outside--folder-link.toml"
+    );
+    let control = "cases/controls/link-outside--folder-link--inside-link.toml";
+    assert!(project.path(control).exists());
+    let again = project.json(&["expand", "--seed", "file-operations/link-outside"]);
+    let all = again["variants"].as_array().expect("a list");
+    let present = all
+        .iter()
+        .find(|one| one["operator"] == "folder-link")
+        .expect("is there");
+    assert_eq!(present["why"], "the suite has it");
+
+    let ungated = "case:file-operations/link-outside--by-edit";
+    let ran = project.run(&["review", "approve", ungated, "--why", "yes", "--by", "ana"]);
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+    assert!(
+        ran.stderr.contains("A control has to be made: inside-link"),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        !project.path("reviews/cases.jsonl").exists() || {
+            let text = std::fs::read_to_string(project.path("reviews/cases.jsonl")).expect("reads");
+            !text.contains("by-edit")
+        }
+    );
+}
+
+#[test]
+fn a_difference_is_shown_with_both_sides_and_its_clause() {
+    let project = Project::new();
+    project.write(
+        "candidates/small/tools.py",
+        "def read_file(path):\n    'Read a file.'\n",
+    );
+    project.write(
+        "big/tools/read.py",
+        "class ReadFile:\n    def run(self, path):\n        raise ToolError(f'binary file: {path}')\n",
+    );
+    project.json(&["compare", "--candidate", "small", "--target", "big"]);
+    let waiting = subjects(&project, &["--kind", "difference"]);
+    let one = waiting
+        .iter()
+        .find(|subject| subject.contains("error"))
+        .unwrap_or_else(|| panic!("{waiting:?}"));
+    let ran = project.run(&["review", "show", one]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for expected in [
+        "tools/read.py:3",
+        "not in     small",
+        "── clause tools.read.binary, boundary",
+    ] {
+        assert!(ran.stdout.contains(expected), "{expected}\n{}", ran.stdout);
+    }
+    project.json(&[
+        "review",
+        "reject",
+        one,
+        "--why",
+        "the document says so already",
+        "--by",
+        "ana",
+    ]);
+    assert!(!subjects(&project, &["--kind", "difference"]).contains(one));
+    let all = project.run(&["review", "list", "--all", "--kind", "difference"]);
+    assert!(all.stdout.contains("rejected by ana"), "{}", all.stdout);
+}

@@ -25,6 +25,9 @@ pub struct Derivation {
     pub other_module: f64,
     /// Words of the surrounding definition and its file count for this part (0 to 1).
     pub context: f64,
+    /// A word that only the behaviour of a clause says counts for this part (0 to 1): it is mentioned there, not what
+    /// the clause is about.
+    pub mention: f64,
     /// Added to the weight of all words before the share is taken, so that one or two words alone prove little.
     pub smoothing: f64,
 }
@@ -38,6 +41,9 @@ pub struct Clauses<'d> {
 struct Known<'d> {
     clause: &'d Clause,
     module: String,
+    /// What the clause is about: words of its id, syntax and meaning.
+    about: BTreeSet<String>,
+    /// All its words.
     words: BTreeSet<String>,
 }
 
@@ -53,16 +59,13 @@ impl<'d> Clauses<'d> {
         let clauses: Vec<Known<'d>> = document
             .clauses()
             .map(|clause| {
-                let texts = [
-                    clause.id.as_str(),
-                    &clause.syntax,
-                    &clause.meaning,
-                    &clause.behaviour,
-                ];
+                let words = |texts: &[&str]| texts.iter().flat_map(|text| terms(text)).collect();
+                let (id, syntax) = (clause.id.as_str(), clause.syntax.as_str());
                 Known {
                     clause,
                     module: module_of(&clause.id),
-                    words: texts.iter().flat_map(|text| terms(text)).collect(),
+                    about: words(&[id, syntax, &clause.meaning]),
+                    words: words(&[id, syntax, &clause.meaning, &clause.behaviour]),
                 }
             })
             .collect();
@@ -123,16 +126,24 @@ impl<'d> Clauses<'d> {
         let weigh = |words: &BTreeSet<String>, only_shared: bool| -> f64 {
             words
                 .iter()
-                .filter(|word| !only_shared || known.words.contains(*word))
-                .map(|word| self.rarity(word))
+                .map(|word| {
+                    let part = match (only_shared, known.about.contains(word)) {
+                        (false, _) | (true, true) => 1.0,
+                        (true, false) if known.words.contains(word) => how.mention,
+                        (true, false) => 0.0,
+                    };
+                    part * self.rarity(word)
+                })
                 .sum()
         };
         let all = how.smoothing + weigh(&own, false) + how.context * weigh(&around, false);
         let shared = weigh(&own, true) + how.context * weigh(&around, true);
         let nearness = if known.module == found.module {
             1.0
-        } else if found.kind == FactKind::Handler {
-            // The name of an exception is general; what it is about is only where it is caught.
+        } else if found.kind == FactKind::Handler
+            || !found.text.contains(' ') && found.kind == FactKind::Error
+        {
+            // The name of an exception is general; what it is about is only where it is raised or caught.
             0.0
         } else {
             how.other_module
@@ -309,6 +320,7 @@ mod tests {
             least_words: 2,
             other_module: 0.8,
             context: 0.5,
+            mention: 0.9,
             smoothing: 1.0,
         };
         let check = |kind, key: &str, context: &str, expected: Option<&str>| {
@@ -358,6 +370,7 @@ mod tests {
             Some("tools.read.binary"),
         );
         check(Handler, "BinaryError", "connect", None);
+        check(Error, "TimeoutError", "bash.command", None);
         check(Handler, "TimeoutError", "bash.command", None);
         check(
             Limit,
@@ -376,6 +389,7 @@ mod tests {
             least_words: 1,
             other_module: 0.5,
             context: 0.0,
+            mention: 0.5,
             smoothing: 0.0,
         };
         let found = |module: &str| Found {
@@ -389,7 +403,7 @@ mod tests {
             context: String::new(),
         };
         let score = |module: &str| clauses.trace(&found(module), &how).expect("traced").score;
-        assert_eq!(score("tools.read"), 1.0);
-        assert_eq!(score("tools.bash"), 0.5);
+        assert_eq!(score("tools.read"), 0.75);
+        assert_eq!(score("tools.bash"), 0.375);
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::stream::{self, StreamExt};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Empty, Full, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
@@ -34,6 +34,8 @@ const KEPT_REQUESTS: usize = 2_000;
 const KEPT_BYTES: usize = 64 << 20;
 /// Connections served at the same time; further ones wait.
 const CONNECTIONS: usize = 64;
+/// Between the last byte of a cut reply and the end of its connection.
+const FLUSH_PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
 
 #[derive(Debug, thiserror::Error)]
 pub enum MockError {
@@ -215,11 +217,13 @@ async fn send(answer: Answer) -> Response<Body> {
             response
         }
         Answer::Cut { content_type, body } => {
-            let pieces = vec![
-                Ok(Frame::data(Bytes::from(body))),
-                Err(io::Error::other("cut by the script")),
-            ];
-            let mut response = Response::new(StreamBody::new(stream::iter(pieces)).boxed());
+            // An error right behind the piece would take it along: what is not sent yet is dropped with the connection.
+            let piece = stream::iter([Ok(Frame::data(Bytes::from(body)))]);
+            let cut = stream::once(async {
+                tokio::time::sleep(FLUSH_PAUSE).await;
+                Err(io::Error::other("cut by the script"))
+            });
+            let mut response = Response::new(BodyExt::boxed(StreamBody::new(piece.chain(cut))));
             let headers = response.headers_mut();
             headers.insert(CONTENT_TYPE, content_type.parse().expect("a constant"));
             response
@@ -292,7 +296,7 @@ mod tests {
         let limited = ask(at, "/v1/chat/completions", tools);
         assert!(limited.starts_with("HTTP/1.1 429") && limited.contains("retry-after: 7"));
         let cut = ask(at, "/v1/chat/completions", tools);
-        assert!(!cut.contains("finish_reason"), "{cut}");
+        assert!(cut.contains("{\"id\":") && !cut.contains("finish_reason"), "{cut}");
         assert!(ask(at, "/v1/models", "{}").starts_with("HTTP/1.1 404"));
         assert!(ask(at, "/v1/chat/completions", "{").starts_with("HTTP/1.1 400"));
         assert!(ask(at, "/v1/chat/completions", tools).contains("end of script"));

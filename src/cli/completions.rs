@@ -2,7 +2,7 @@
 
 use clap::CommandFactory;
 
-use super::{Cli, ExitCode};
+use super::{Cli, ExitCode, output};
 use crate::stages::Result;
 
 #[derive(Debug, clap::Args)]
@@ -11,11 +11,8 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    clap_complete::generate(
-        args.shell,
-        &mut Cli::command(),
-        "pipeline",
-        &mut std::io::stdout(),
-    );
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "pipeline", &mut text);
+    output::print(&String::from_utf8_lossy(&text))?;
     Ok(ExitCode::Done)
 }

@@ -69,14 +69,16 @@ fn words(summary: &Summary, context: &Context, all: bool) -> String {
             shortened(&variant.why, 100).into_owned(),
         ]
     });
-    let mut text = format!(
-        "{head}\n{}",
-        output::table(
-            &["variable", "operator", "distance", "nearest", "", "why"],
-            rows
-        )
-    );
-    if all {
+    let mut text = head;
+    if !summary.variants.is_empty() {
+        let header = ["variable", "operator", "distance", "nearest", "", "why"];
+        text += &format!("\n{}", output::table(&header, rows));
+    }
+    if summary.n_kept > 0 {
+        text += "\n\nnext: pipeline review list --kind case";
+    }
+    // Where nothing fits, the reasons are the result.
+    if all || summary.variants.is_empty() {
         let rows = summary.rejected.iter().map(|rejected| {
             vec![
                 rejected.variable.as_str().to_owned(),

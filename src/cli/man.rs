@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::CommandFactory;
 
-use super::{Cli, ExitCode};
+use super::{Cli, ExitCode, output};
 use crate::stages::Result;
 
 #[derive(Debug, clap::Args)]
@@ -26,6 +26,6 @@ pub fn run(_args: &Args) -> Result<ExitCode> {
         part.render_description_section(&mut page)?;
         part.render_options_section(&mut page)?;
     }
-    std::io::stdout().write_all(&page)?;
+    output::print(&String::from_utf8_lossy(&page))?;
     Ok(ExitCode::Done)
 }

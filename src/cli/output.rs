@@ -5,7 +5,7 @@ use std::io::Write;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::stages::Result;
+use crate::stages::{Failure, Result};
 
 pub struct Output {
     json: bool,
@@ -31,17 +31,14 @@ impl Output {
         } else {
             words(summary)
         };
-        let mut stdout = anstream::stdout().lock();
-        match writeln!(stdout, "{}", text.trim_end()) {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-            _ => Ok(()),
-        }
+        print(&text)
     }
 
     pub(super) fn failure(&self, word: &str, message: &str, hints: &[String]) {
         if self.json {
             let value = json!({ "error": { "kind": word, "message": message, "hints": hints } });
-            println!("{value:#}");
+            // Stderr says it too, for whoever cannot be told here.
+            let _ = print(&format!("{value:#}"));
         }
         let mut stderr = anstream::stderr().lock();
         let red = anstyle::AnsiColor::Red.on_default().bold();
@@ -50,6 +47,17 @@ impl Output {
         for hint in hints {
             let _ = writeln!(stderr, "  try: {hint}");
         }
+    }
+}
+
+/// Prints data on stdout, with one newline at its end. A reader who has gone is no fault.
+pub fn print(text: &str) -> Result<()> {
+    let mut stdout = anstream::stdout().lock();
+    match writeln!(stdout, "{}", text.trim_end()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::environment(
+            format!("cannot write to standard output: {error}"),
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -79,7 +79,10 @@ pub struct Expect {
 
 /// Which requests of the launches looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a number from 1, \"any\", \"first\", \"last\" or \"side\""
+)]
 pub enum Pick {
     /// The nth with tools, from 1.
     Nth(usize),
@@ -119,7 +122,7 @@ impl Stream {
 
 /// One text, or several that must all hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a text or a list of texts")]
 pub enum Texts {
     One(String),
     All(Vec<String>),
@@ -135,7 +138,7 @@ impl Texts {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a number, or a table of min and max")]
 pub enum Count {
     Exactly(usize),
     Range(CountRange),

@@ -82,8 +82,9 @@ pub fn next(yields: &[Yield]) -> String {
     }
     if let Some(untried) = yields.iter().find(|one| one.rate.is_none()) {
         return format!(
-            "use {}: nothing of it was decided on yet",
-            name(untried.method)
+            "use {}: nothing of it was decided on yet ({})",
+            name(untried.method),
+            command(untried.method)
         );
     }
     let best = yields
@@ -91,10 +92,11 @@ pub fn next(yields: &[Yield]) -> String {
         .max_by(|a, b| a.rate.unwrap_or(0.0).total_cmp(&b.rate.unwrap_or(0.0)))
         .expect("there are three methods");
     format!(
-        "use {}: {} of its last {} candidates were approved, the most of the three",
+        "use {}: {} of its last {} candidates were approved, the most of the three ({})",
         name(best.method),
         best.n_approved,
-        best.n_decided
+        best.n_decided,
+        command(best.method)
     )
 }
 
@@ -104,6 +106,16 @@ pub fn name(method: Method) -> &'static str {
         Method::Comparison => "comparison",
         Method::Expansion => "expansion",
         Method::Document => "the document",
+    }
+}
+
+/// What to type to use it.
+fn command(method: Method) -> &'static str {
+    match method {
+        Method::Issues => "pipeline collect, rank, review, cluster, filter",
+        Method::Comparison => "pipeline compare --candidate NAME --target DIR",
+        Method::Expansion => "pipeline expand --seed CASE",
+        Method::Document => "write one; docs/cases.md",
     }
 }
 

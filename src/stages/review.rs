@@ -14,6 +14,7 @@ use crate::domain::clause::ClauseId;
 use crate::domain::decision::{Decision, Subject, SubjectKind, Verb, standing};
 use crate::domain::digest;
 use crate::domain::suite::{Suite, control_id};
+use crate::methods::expansion;
 use crate::storage::database::Database;
 use crate::storage::{clusters, differences, issues, ranking, reviews, suite};
 
@@ -114,13 +115,9 @@ pub fn decide(context: &Context, saying: Saying) -> Result<Decided> {
         return Err(Failure::user("a decision has a reason").hint("add --why TEXT"));
     }
     let item = find(context, &saying.subject)?;
-    if saying.verb == Verb::Undo
-        && !made(context, saying.subject.kind)?.iter().any(|one| {
-            one.on == saying.subject && one.by == saying.by && one.decision != Verb::Undo
-        })
-    {
+    if saying.verb == Verb::Undo && n_standing(context, &saying.subject, &saying.by)? == 0 {
         return Err(Failure::user(format!(
-            "{} has decided nothing on {}",
+            "{} has no decision on {} to take back",
             saying.by, saying.subject
         )));
     }
@@ -135,6 +132,16 @@ pub fn decide(context: &Context, saying: Saying) -> Result<Decided> {
     if decision.on.kind == SubjectKind::Case && decision.decision == Verb::Approve {
         let place = context.project.cases().join(file_of(&decision.on.id));
         let waiting = context.project.variants().join(file_of(&decision.on.id));
+        let text = std::fs::read_to_string(&waiting).unwrap_or_default();
+        if let Some((_, control)) = text.split_once(expansion::TO_MAKE) {
+            let control = control.lines().next().unwrap_or_default();
+            return Err(
+                Failure::user(format!("a control has to be made first: {control}")).hint(format!(
+                    "write it, name it in {}, and take the comment out",
+                    context.project.shown(&waiting)
+                )),
+            );
+        }
         if place.exists() && waiting.exists() {
             return Err(Failure::user(format!(
                 "{} is there already",
@@ -223,6 +230,20 @@ fn place_of(context: &Context, id: &str) -> Option<String> {
         .map(|folder| folder.join(file_of(id)))
         .find(|path| path.exists())
         .map(|path| context.project.shown(&path))
+}
+
+/// Decisions of one reviewer on a subject that were not taken back.
+fn n_standing(context: &Context, subject: &Subject, by: &str) -> Result<usize> {
+    let mut n: usize = 0;
+    for one in made(context, subject.kind)? {
+        if one.on == *subject && one.by == by {
+            n = match one.decision {
+                Verb::Undo => n.saturating_sub(1),
+                Verb::Approve | Verb::Reject => n + 1,
+            };
+        }
+    }
+    Ok(n)
 }
 
 fn made(context: &Context, kind: SubjectKind) -> Result<Vec<Decision>> {

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::evaluate::{self, run_failure};
+use super::scoring::ScoringConfig;
 use super::{Classify, Context, Failure, Kind, Result, certify};
 use crate::domain::case::Case;
 use crate::domain::clause::ClauseId;
 use crate::domain::decision::SubjectKind;
+use crate::domain::document::Document;
 use crate::domain::verdict::Outcome;
 use crate::methods::yields::{self, Facts, Yield};
 use crate::storage::database::Database;
@@ -103,10 +105,13 @@ pub fn run(context: &Context) -> Result<Summary> {
                 .cloned()
                 .collect(),
         },
-        next: yields::next(&yields),
+        next: match finished.is_empty() {
+            true => "try the whole line: pipeline run".to_owned(),
+            false => yields::next(&yields),
+        },
         yields,
         runs: run_lines(context)?,
-        stale: stale(context, &finished)?,
+        stale: stale(context, &database, &document, &finished)?,
         finished,
     })
 }
@@ -143,9 +148,21 @@ fn run_lines(context: &Context) -> Result<Vec<RunLine>> {
 }
 
 /// A stage is stale when one before it was finished later; the certificate, when what it is about has changed.
-fn stale(context: &Context, finished: &BTreeMap<String, String>) -> Result<Vec<String>> {
+fn stale(
+    context: &Context,
+    database: &Database,
+    document: &Document,
+    finished: &BTreeMap<String, String>,
+) -> Result<Vec<String>> {
     let mut stale = Vec::new();
-    for pair in STAGES.windows(2) {
+    if let Some(entry) = stage_log::last(database, "rank")? {
+        let scoring = ScoringConfig::read(&context.project)?;
+        if entry.inputs != scoring.inputs(database, document)? {
+            stale
+                .push("issues, document or settings have changed since rank: pipeline rank".into());
+        }
+    }
+    for pair in STAGES[1..].windows(2) {
         let (before, after) = (finished.get(pair[0]), finished.get(pair[1]));
         match (before, after) {
             (Some(before), Some(after)) if before > after => {

@@ -48,7 +48,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
         let path = entry?.path();
         if path.is_dir() {
             collect(&path, files)?;
-        } else if path.extension().is_some_and(|ending| ending == "toml") {
+        } else if path.is_file() && path.extension().is_some_and(|ending| ending == "toml") {
             files.push(path);
         }
     }

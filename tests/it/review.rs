@@ -68,6 +68,8 @@ fn a_decision_is_a_line_and_an_undo_takes_it_back() {
     assert_eq!(subjects(&project, &["--kind", "issue"]).len(), 2);
     let text = std::fs::read_to_string(project.path("reviews/issues.jsonl")).expect("reads");
     assert_eq!(text.lines().count(), 2, "nothing is taken out of the file");
+    let again = project.run(&["review", "undo", one, "--by", "ana"]);
+    assert_eq!(again.code, 2, "{}", again.stderr);
 }
 
 #[test]
@@ -134,6 +136,29 @@ fn an_approved_variant_joins_the_suite_and_leaves_it_again() {
     .expect("moves");
     subjects(&project, &[]);
     assert!(project.path("cases/headless/v.toml").exists());
+}
+
+#[test]
+fn a_variant_without_its_control_does_not_join() {
+    let project = project();
+    let text = format!("# A control has to be made: inside-link-readable: why\n{VARIANT}");
+    project.write("data/variants/headless/v.toml", &text);
+    let ran = project.run(&[
+        "review",
+        "approve",
+        "case:headless/v",
+        "--why",
+        "x",
+        "--by",
+        "ana",
+    ]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("inside-link-readable"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!project.path("cases/headless/v.toml").exists());
 }
 
 #[test]

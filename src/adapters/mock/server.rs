@@ -296,7 +296,10 @@ mod tests {
         let limited = ask(at, "/v1/chat/completions", tools);
         assert!(limited.starts_with("HTTP/1.1 429") && limited.contains("retry-after: 7"));
         let cut = ask(at, "/v1/chat/completions", tools);
-        assert!(cut.contains("{\"id\":") && !cut.contains("finish_reason"), "{cut}");
+        assert!(
+            cut.contains("{\"id\":") && !cut.contains("finish_reason"),
+            "{cut}"
+        );
         assert!(ask(at, "/v1/models", "{}").starts_with("HTTP/1.1 404"));
         assert!(ask(at, "/v1/chat/completions", "{").starts_with("HTTP/1.1 400"));
         assert!(ask(at, "/v1/chat/completions", tools).contains("end of script"));

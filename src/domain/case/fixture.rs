@@ -5,7 +5,10 @@ use serde::{Deserialize, Serialize};
 
 /// One thing of the fixture: a text, or a table for anything else.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a text, or a table with exactly one of text, base64, zeros, link, hard_link, dir, fifo, and times (up to 4294967295) or mode beside it"
+)]
 pub enum Entry {
     Text(String),
     Made(Made),

@@ -131,6 +131,10 @@ pub fn run(context: &Context, config: Config) -> Result<Summary> {
     }
     summary.repositories = issues::counts(&database)?;
     summary.unchanged = summary.n_new == 0 && summary.n_changed == 0;
+    // What brought nothing new makes nothing stale.
+    if summary.unchanged && stage_log::last(&database, "collect")?.is_some() {
+        return Ok(summary);
+    }
     let entry = StageEntry {
         inputs: issues::digest_of_all(&database)?,
         finished_at: context.timestamp(),

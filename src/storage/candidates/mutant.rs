@@ -21,7 +21,10 @@ pub fn read(file: &Path) -> Result<MutantFile> {
 }
 
 pub(super) fn apply(file: &Path, idx: usize, edit: &Edit, tree: &Path) -> Result<()> {
-    let at_edit = |message: String| fault(file, format!("edit {}: {message}", idx + 1));
+    let at_edit = |message: String| CandidatesError::Mutant {
+        place: place_of_edit(file, idx),
+        message,
+    };
     let inside = Path::new(&edit.file)
         .components()
         .all(|part| matches!(part, Component::Normal(_)));
@@ -45,6 +48,16 @@ pub(super) fn apply(file: &Path, idx: usize, edit: &Edit, tree: &Path) -> Result
         return Err(at_edit("`replace` is `find`".to_owned()));
     }
     fs::write(&path, text.replacen(&edit.find, &edit.replace, 1)).map_err(at(&path))
+}
+
+/// The line of the nth `[[edit]]`, counted from 0.
+fn place_of_edit(file: &Path, n: usize) -> Place {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let mut headers = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| line.trim() == "[[edit]]");
+    Place::new(file, headers.nth(n).map_or(1, |(idx, _)| idx + 1))
 }
 
 pub(super) fn fault(file: &Path, message: String) -> CandidatesError {

@@ -111,6 +111,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         .target_name
         .clone()
         .unwrap_or_else(|| source_tree::name(&config.target));
+    let target_name = visible_line(&target_name).into_owned();
     context.progress.begin("compare", None);
     let ours = units(&candidate_root, &skip)?;
     let theirs = units(&config.target, &skip)?;
@@ -218,7 +219,7 @@ fn traced(target: &str, found: Found, clauses: &Clauses<'_>, how: &Derivation) -
         _ => found.module.clone(),
     };
     let clean = |sight: &Sight| Sight {
-        place: sight.place.clone(),
+        place: visible_line(&sight.place).into_owned(),
         shown: shortened(&visible_line(&sight.shown), N_SHOWN).into_owned(),
     };
     let ours = found.candidate.as_ref().map(clean);
@@ -284,7 +285,8 @@ fn modules(
                 _ => &mut module.target,
             };
             let unit_place = format!("{}:{} {}", unit.file.display(), unit.line, unit.name);
-            part.units.push(unit_place.trim_end().to_owned());
+            part.units
+                .push(visible_line(unit_place.trim_end()).into_owned());
             part.n_lines += unit.n_lines;
         }
     }

@@ -144,3 +144,43 @@ fn a_table_for_people_names_clause_and_place() {
     let all = project.run(&[ARGS, &["--all"]].concat());
     assert!(all.stdout.contains("--yolo"), "{}", all.stdout);
 }
+
+#[test]
+fn text_of_others_cannot_move_the_cursor() {
+    let project = project();
+    project.write(
+        "elsewhere/big/\u{1b}[31mred.py",
+        "def read_file():\n    raise ToolError('no such file \u{202e} to read')\n",
+    );
+    let ran = project.run(&[ARGS, &["--all"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("␛[31mred.py"), "{}", ran.stdout);
+    assert!(
+        !ran.stdout.contains(['\u{1b}', '\u{202e}']),
+        "{:?}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn a_mutant_is_compared_with_its_edits_made() {
+    let project = project();
+    project.write(
+        "candidates/mutants/limit.toml",
+        "title = \"t\"\nbreaks = [\"tools.read.range\"]\nof = \"small\"\n[[edit]]\n\
+         file = \"harness_agent/tools.py\"\nfind = \"'minimum': 1\"\nreplace = \"'minimum': 7\"\n",
+    );
+    let args = &[
+        "compare",
+        "--candidate",
+        "mutants/limit",
+        "--target",
+        "elsewhere/big",
+    ];
+    let summary = project.json(args);
+    assert_eq!(summary["candidate"], "mutants/limit");
+    assert!(
+        summary.to_string().contains("read(offset): minimum 7"),
+        "{summary:#}"
+    );
+}

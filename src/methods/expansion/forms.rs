@@ -260,13 +260,10 @@ fn rename(form: &Form, case: &Case, text: &mut CaseText, input: &str) -> Result<
 fn resize(form: &Form, case: &Case, text: &mut CaseText, input: &str) -> Result<Follow, String> {
     let key = match lies(case, input) {
         Lies::File(_) => input.to_owned(),
-        Lies::Link { target } => {
-            let beside = match Path::new(input).folder() {
-                Some(folder) if !target.starts_with('{') => format!("{folder}/{target}"),
-                _ => target.to_owned(),
-            };
-            beside
-        }
+        Lies::Link { target } => match Path::new(input).folder() {
+            Some(folder) if !target.starts_with('{') => format!("{folder}/{target}"),
+            _ => target.to_owned(),
+        },
         _ => return Err("no file lies at the path".to_owned()),
     };
     let content = match case.fixture.get(&key) {

@@ -8,7 +8,7 @@ use super::{Classify, Context, Failure, Kind, Result};
 use crate::domain::case::{Case, CaseId, Method, Role, Variable};
 use crate::domain::digest;
 use crate::domain::suite::Suite;
-use crate::methods::expansion::{self, Operators, Rejected, Seed};
+use crate::methods::expansion::{Operators, Rejected, Seed, drafts, selection};
 use crate::paths::Project;
 use crate::storage::certificate;
 use crate::storage::database::Database;
@@ -105,7 +105,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
             ))
         })?);
     }
-    let (drafts, mut rejected) = expansion::drafts(
+    let (made, mut rejected) = drafts::drafts(
         &Seed {
             case: seed,
             controls,
@@ -119,7 +119,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         .tests()
         .filter(|case| comes_from(case, &seed.id))
         .collect();
-    let judged = expansion::select(seed, &present, drafts, &config.operators);
+    let judged = selection::select(seed, &present, made, &config.operators);
     let mut summary = Summary {
         seed: seed.id.clone(),
         discriminates: discriminates(context, &seed.id)?,

@@ -50,23 +50,6 @@ pub fn file(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.toml"))
 }
 
-/// Moves a case's file from one folder to another, where it must not exist; folders are made.
-pub fn mv(from: &Path, to: &Path, id: &str) -> Result<(), VariantError> {
-    let (source_path, target) = (file(from, id), file(to, id));
-    let fault = |source| VariantError {
-        path: target.clone(),
-        source,
-    };
-    if target.exists() {
-        return Err(fault(std::io::Error::from(
-            std::io::ErrorKind::AlreadyExists,
-        )));
-    }
-    let below = target.parent().expect("a file lies in a folder");
-    std::fs::create_dir_all(below).map_err(fault)?;
-    std::fs::rename(&source_path, &target).map_err(fault)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,17 +67,5 @@ mod tests {
         check("one", false, Written::Same, "one");
         check("two", false, Written::Differs, "one");
         check("two", true, Written::Replaced, "two");
-    }
-
-    #[test]
-    fn a_file_is_moved_and_nothing_is_overwritten() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (from, to) = (folder.path().join("v"), folder.path().join("c"));
-        write(&from, "a/b", "x", false).expect("writes");
-        mv(&from, &to, "a/b").expect("moves");
-        assert!(file(&to, "a/b").is_file() && !file(&from, "a/b").exists());
-        write(&from, "a/b", "y", false).expect("writes");
-        assert!(mv(&from, &to, "a/b").is_err());
-        assert!(file(&from, "a/b").is_file());
     }
 }

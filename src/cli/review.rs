@@ -160,9 +160,15 @@ fn shown(shown: &Shown) -> String {
 
 fn said(decided: &Decided) -> String {
     let made = &decided.decision;
+    let word = match made.decision {
+        Verb::Approve => "approved",
+        Verb::Reject => "rejected",
+        Verb::Undo => "taken back:",
+    };
     let moved = decided
         .moved_to
         .as_ref()
         .map_or(String::new(), |path| format!("; it is {path}"));
-    format!("{:?} {} by {}{moved}", made.decision, made.on, made.by).to_lowercase()
+    let (on, by) = (made.on.to_string(), visible_line(&made.by));
+    format!("{word} {} by {by}{moved}", visible_line(&on))
 }

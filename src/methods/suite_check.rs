@@ -47,6 +47,16 @@ pub fn check(suite: &Suite, document: &Document) -> Vec<Finding> {
                 format!("the file belongs into the folder {wanted}/"),
             );
         }
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-/".contains(c);
+        if !case.id.as_str().chars().all(plain) {
+            find(
+                "title",
+                format!(
+                    "the file's name {:?} has more than a-z, 0-9 and -",
+                    case.id.name()
+                ),
+            );
+        }
         if let Some(other) = titles.insert(case.title.as_str(), case) {
             find("title", format!("{} has the same title", other.id));
         }

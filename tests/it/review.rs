@@ -278,7 +278,8 @@ fn a_variant_is_shown_with_its_seed_its_clause_and_its_controls() {
     let ran = project.run(&["review", "approve", ungated, "--why", "yes", "--by", "ana"]);
     assert_eq!(ran.code, 2, "{}", ran.stdout);
     assert!(
-        ran.stderr.contains("A control has to be made: inside-link"),
+        ran.stderr
+            .contains("a control has to be made first: inside-link"),
         "{}",
         ran.stderr
     );

@@ -143,11 +143,10 @@ async fn respond(request: Request<Incoming>, state: &Mutex<State>) -> Response<B
     let parsed: Option<Value> = serde_json::from_slice(&bytes).ok().filter(Value::is_object);
     let known =
         head.method == Method::POST && head.uri.path() == format!("{BASE_PATH}/chat/completions");
-    let side = parsed.as_ref().is_some_and(|body| {
-        body.get("tools")
-            .and_then(Value::as_array)
-            .is_none_or(Vec::is_empty)
-    });
+    // An empty list is that of a role without tools: still the conversation.
+    let side = parsed
+        .as_ref()
+        .is_some_and(|body| body.get("tools").is_none_or(Value::is_null));
     let answer = {
         let mut state = lock(state);
         state.n_requests += 1;

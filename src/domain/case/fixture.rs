@@ -1,7 +1,14 @@
 //! What lies in the folders of a case before its first launch.
 
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Bytes of one file of a fixture; holes count too.
+const LIMIT_BYTES: u64 = 256 << 20;
 
 /// One thing of the fixture: a text, or a table for anything else.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -82,6 +89,54 @@ impl Made {
         if self.times.is_some() && self.text.is_none() && self.base64.is_none() {
             return Err("times goes with text or base64".to_owned());
         }
+        let n_once = match (&self.text, &self.base64) {
+            (Some(text), _) => text.len(),
+            (None, Some(coded)) => STANDARD
+                .decode(coded)
+                .map_err(|_| "it is no base64".to_owned())?
+                .len(),
+            (None, None) => 0,
+        };
+        let n_bytes = (n_once as u64).saturating_mul(self.times.unwrap_or(1).into());
+        if n_bytes > LIMIT_BYTES || self.zeros.is_some_and(|n| n > LIMIT_BYTES) {
+            return Err(format!(
+                "a file of a fixture has at most {LIMIT_BYTES} bytes"
+            ));
+        }
         Ok(())
+    }
+}
+
+/// Entries that cannot lie beside each other, and other names of nothing, as path and message.
+pub(super) fn conflicts(fixture: &BTreeMap<String, Entry>) -> Vec<(&String, String)> {
+    let is_folder = |entry: &Entry| matches!(entry, Entry::Made(made) if made.dir);
+    let mut found = Vec::new();
+    for (path, entry) in fixture {
+        let above = path.match_indices('/').map(|(at, _)| &path[..at]);
+        for folder in above {
+            if fixture.get(folder).is_some_and(|entry| !is_folder(entry)) {
+                found.push((path, format!("{folder:?} is no folder of the fixture")));
+            }
+        }
+        if let Entry::Made(Made {
+            hard_link: Some(other),
+            ..
+        }) = entry
+            && !fixture.get(other).is_some_and(Entry::is_file)
+        {
+            found.push((path, format!("{other:?} is no file of the fixture")));
+        }
+    }
+    found
+}
+
+impl Entry {
+    fn is_file(&self) -> bool {
+        match self {
+            Self::Text(_) => true,
+            Self::Made(made) => {
+                made.text.is_some() || made.base64.is_some() || made.zeros.is_some()
+            }
+        }
     }
 }

@@ -183,6 +183,21 @@ impl Case {
         Places::new(&self.file, &self.text)
     }
 
+    /// Whether a launch can begin there: a place, or a folder that the fixture makes.
+    fn makes_folder(&self, cwd: &str) -> bool {
+        let below = cwd
+            .strip_prefix("{workspace}/")
+            .unwrap_or(cwd)
+            .trim_end_matches('/');
+        let inside = format!("{below}/");
+        ["{workspace}", "{outside}", "{home}"].contains(&cwd)
+            || self.fixture.iter().any(|(path, entry)| {
+                let path = path.strip_prefix("{workspace}/").unwrap_or(path);
+                let folder = matches!(entry, Entry::Made(made) if made.dir || made.link.is_some());
+                path.starts_with(&inside) || (folder && path == below)
+            })
+    }
+
     fn check(&self, places: &Places<'_>, findings: &mut Vec<Finding>) {
         if self.title.trim().is_empty() || self.purpose.trim().is_empty() {
             findings.push(Finding::new(
@@ -213,14 +228,32 @@ impl Case {
                 findings.push(Finding::new(place(), message));
             }
         }
+        for (path, message) in fixture::conflicts(&self.fixture) {
+            findings.push(Finding::new(places.of_entry("fixture", path), message));
+        }
         for (launch_idx, launch) in self.launches.iter().enumerate() {
+            if let Some(cwd) = launch.cwd.as_deref().filter(|cwd| !self.makes_folder(cwd)) {
+                findings.push(Finding::new(
+                    places.nth("launch", launch_idx),
+                    format!("cwd {cwd:?} is no place and no folder of the fixture"),
+                ));
+            }
             for message in launch.faults() {
                 findings.push(Finding::new(places.nth("launch", launch_idx), message));
             }
         }
+        let drawn = json_nonces(&(&self.fixture, &self.launches));
         for (expect_idx, expect) in self.expects.iter().enumerate() {
             for message in expect.faults(&self.launches) {
                 findings.push(Finding::new(places.nth("expect", expect_idx), message));
+            }
+            for name in json_nonces(expect) {
+                if !drawn.contains(&name) {
+                    findings.push(Finding::new(
+                        places.nth("expect", expect_idx),
+                        format!("{{nonce:{name}}} occurs neither in the fixture nor in a launch"),
+                    ));
+                }
             }
         }
         for (offset, name) in placeholders(&self.text) {
@@ -234,6 +267,12 @@ impl Case {
             }
         }
     }
+}
+
+/// Names of the nonces in any string of a value.
+fn json_nonces(value: &impl Serialize) -> Vec<String> {
+    let text = serde_json::to_string(value).expect("a case is plain data with string keys");
+    Bindings::nonce_names(&text)
 }
 
 /// The published JSON Schema of a case file.

@@ -30,7 +30,7 @@ pub fn judge(case: &Case, evidence: &Evidence) -> Outcome {
             return Outcome::Failed(Failure {
                 reason: Reason::Assertion,
                 expected: expect.to_string(),
-                saw: seen.saw,
+                saw: evidence.bindings.redact(&seen.saw),
                 place: seen.place,
             });
         }

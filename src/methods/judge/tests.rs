@@ -78,7 +78,7 @@ fn evidence() -> Evidence {
 fn case(expect: &str) -> Case {
     let text = format!(
         "title = \"t\"\npurpose = \"p\"\nclause = \"tools.read.range\"\ncategory = \"headless\"\n\
-         scenario = \"ordinary\"\n[[launch]]\nroute = \"headless\"\nprompt = \"x\"\n\
+         scenario = \"ordinary\"\n[[launch]]\nroute = \"headless\"\nprompt = \"{{nonce:a}}\"\n\
          script = [{{ say = \"a\" }}, {{ say = \"b\" }}]\n[[expect]]\n{expect}\n"
     );
     Case::parse(CaseId::new("headless/x"), Path::new("x.toml"), &text).expect("a case")

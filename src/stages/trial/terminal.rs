@@ -109,7 +109,7 @@ async fn wait(
     screen: &mut Screen,
 ) -> Result<Step, SandboxError> {
     let deadline = Instant::now() + WAIT_LIMIT;
-    while !screen.text().contains(wanted) {
+    while !screen.contents().contains(wanted) {
         match timeout_at(deadline, terminal.next()).await {
             Err(_) => return Ok(Step::Never),
             Ok(event) => match event? {
@@ -158,9 +158,14 @@ impl Screen {
         self.parser.screen_mut().set_size(rows, columns);
     }
 
-    /// One line a row, trailing blanks and empty rows cut.
+    /// One line a row, with the blanks that were written at its end.
+    fn contents(&self) -> String {
+        self.parser.screen().contents()
+    }
+
+    /// The same without empty rows at the end.
     fn text(&self) -> String {
-        self.parser.screen().contents().trim_end().to_owned()
+        self.contents().trim_end().to_owned()
     }
 }
 

@@ -89,7 +89,7 @@ fn an_edit_must_match_exactly_once() {
         let error = materialise(&found, &folder.path().join("out")).expect_err("must fail");
         let shown = error.to_string();
         assert!(
-            shown.contains("m.toml:1: edit 1: ") && shown.contains(expected),
+            shown.contains("m.toml:3: ") && shown.contains(expected),
             "{shown}"
         );
     };

@@ -14,7 +14,6 @@ use crate::domain::clause::ClauseId;
 use crate::domain::decision::{Decision, Subject, SubjectKind, Verb, standing};
 use crate::domain::digest;
 use crate::domain::suite::{Suite, control_id};
-use crate::methods::expansion;
 use crate::storage::database::Database;
 use crate::storage::{clusters, differences, issues, ranking, reviews, suite};
 
@@ -132,16 +131,6 @@ pub fn decide(context: &Context, saying: Saying) -> Result<Decided> {
     if decision.on.kind == SubjectKind::Case && decision.decision == Verb::Approve {
         let place = context.project.cases().join(file_of(&decision.on.id));
         let waiting = context.project.variants().join(file_of(&decision.on.id));
-        let text = std::fs::read_to_string(&waiting).unwrap_or_default();
-        if let Some((_, control)) = text.split_once(expansion::TO_MAKE) {
-            let control = control.lines().next().unwrap_or_default();
-            return Err(
-                Failure::user(format!("a control has to be made first: {control}")).hint(format!(
-                    "write it, name it in {}, and take the comment out",
-                    context.project.shown(&waiting)
-                )),
-            );
-        }
         if place.exists() && waiting.exists() {
             return Err(Failure::user(format!(
                 "{} is there already",
@@ -150,9 +139,12 @@ pub fn decide(context: &Context, saying: Saying) -> Result<Decided> {
             .hint("give the variant another name"));
         }
         if let Some(why) = text::ungated(context, &decision.on.id)? {
-            return Err(Failure::user(format!("{} is not gated: {why}", decision.on)).hint(
-                "make the control, name it in `controls`, and take the comment out of the variant",
-            ));
+            return Err(
+                Failure::user(format!("a control has to be made first: {why}")).hint(format!(
+                    "write it, name it in {}, and take the comment out",
+                    context.project.shown(&waiting)
+                )),
+            );
         }
     }
     reviews::append(&context.project.reviews(), &decision).kind(Kind::Environment)?;

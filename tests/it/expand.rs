@@ -47,7 +47,7 @@ fn expand(project: &Project, seed: &str) -> Value {
     project.json(&["expand", "--seed", seed])
 }
 
-fn operators<'v>(summary: &'v Value, kept: bool) -> Vec<&'v str> {
+fn operators(summary: &Value, kept: bool) -> Vec<&str> {
     let all = summary["variants"].as_array().expect("a list");
     all.iter()
         .filter(|variant| variant["kept"] == kept)

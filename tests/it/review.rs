@@ -283,12 +283,21 @@ fn a_variant_is_shown_with_its_seed_its_clause_and_its_controls() {
         "{}",
         ran.stderr
     );
-    assert!(
-        !project.path("reviews/cases.jsonl").exists() || {
-            let text = std::fs::read_to_string(project.path("reviews/cases.jsonl")).expect("reads");
-            !text.contains("by-edit")
-        }
-    );
+    let decided = std::fs::read_to_string(project.path("reviews/cases.jsonl")).expect("reads");
+    assert!(!decided.contains("by-edit"), "{decided}");
+
+    // Taking the comment out is not enough when nothing gates what must be absent.
+    let path = "data/variants/file-operations/link-outside--by-edit.toml";
+    let text = std::fs::read_to_string(project.path(path)).expect("reads");
+    let bare: String = text
+        .lines()
+        .filter(|line| !line.starts_with(['#']) && !line.starts_with("controls"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    project.write(path, &bare);
+    let ran = project.run(&["review", "approve", ungated, "--why", "yes", "--by", "ana"]);
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+    assert!(ran.stderr.contains("no control gates it"), "{}", ran.stderr);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::domain::difference::Sight;
 use crate::domain::document::Document;
 use crate::domain::issue::IssueKey;
 use crate::domain::suite::control_id;
+use crate::methods::expansion::TO_MAKE;
 use crate::stages::{Context, Failure, Result};
 use crate::storage::database::Database;
 use crate::storage::{clusters, differences, documents, issues, ranking};
@@ -168,9 +169,8 @@ pub(super) fn ungated(context: &Context, id: &str) -> Result<Option<String>> {
     let Ok(text) = std::fs::read_to_string(&path) else {
         return Ok(None);
     };
-    let mark = format!("# {}", crate::methods::expansion::TO_MAKE);
-    if let Some(line) = text.lines().find(|line| line.starts_with(&mark)) {
-        return Ok(Some(line.trim_start_matches("# ").to_owned()));
+    if let Some((_, control)) = text.split_once(&format!("# {TO_MAKE}")) {
+        return Ok(control.lines().next().map(str::to_owned));
     }
     let case = Case::parse(CaseId::new(id), &path, &text)
         .map_err(|findings| Failure::findings(&findings))?;

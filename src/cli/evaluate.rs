@@ -1,7 +1,7 @@
 //! `pipeline evaluate`.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{ExitCode, Output, summary as table};
 use crate::domain::verdict::Outcome;
@@ -55,6 +55,16 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
     {
         return Err(Failure::user(format!(
             "{id:?} cannot name a run: it is a folder's name"
+        )));
+    }
+    // Said before the run, not after it.
+    if let Some(folder) = args.junit.as_deref().and_then(Path::parent)
+        && !folder.as_os_str().is_empty()
+        && !folder.is_dir()
+    {
+        return Err(Failure::user(format!(
+            "there is no folder {}",
+            folder.display()
         )));
     }
     let config = Config {

@@ -1,5 +1,7 @@
 //! What this machine can and cannot do, found out by doing, and what to type where something is missing.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use super::sandboxes::{SandboxKind, Settings};
@@ -53,7 +55,7 @@ pub fn run(context: &Context) -> Result<Summary> {
         Part {
             name: "machine",
             needed: true,
-            checks: machine(context),
+            checks: machine(context, &settings.cells),
         },
         part(
             "namespace",
@@ -91,7 +93,7 @@ fn part(name: &'static str, needed: bool, findings: Vec<Finding>) -> Part {
 }
 
 /// Python for candidates, and room for runs.
-fn machine(context: &Context) -> Vec<Check> {
+fn machine(context: &Context, cells: &Path) -> Vec<Check> {
     let script = "import sys; print('%d.%d.%d' % sys.version_info[:3]); sys.exit(sys.version_info < (3, 10))";
     let python = std::process::Command::new("/usr/bin/python3")
         .args(["-c", script])
@@ -114,18 +116,32 @@ fn machine(context: &Context) -> Vec<Check> {
         ),
     };
     let data = context.project.root().join("data");
-    let writable = tempfile::tempfile_in(&data);
-    let detail = match &writable {
-        Ok(_) => "can be written".to_owned(),
-        Err(error) => error.to_string(),
-    };
-    let data = check(
-        "data/",
-        writable.is_ok(),
-        detail,
-        "give yourself the right to write there, or free some room",
-    );
-    vec![python, data]
+    vec![
+        python,
+        folder(
+            "data/",
+            &data,
+            "give yourself the right to write there, or free some room",
+        ),
+        folder(
+            "folder of cells",
+            cells,
+            "name another folder as `cells` in pipeline/evaluate.toml",
+        ),
+    ]
+}
+
+/// Whether files can be made in a folder.
+fn folder(what: &str, path: &Path, remedy: &str) -> Check {
+    match tempfile::tempfile_in(path) {
+        Ok(_) => check(
+            what,
+            true,
+            format!("{} can be written", path.display()),
+            remedy,
+        ),
+        Err(error) => check(what, false, format!("{}: {error}", path.display()), remedy),
+    }
 }
 
 fn check(what: &str, kept: bool, detail: String, remedy: &str) -> Check {

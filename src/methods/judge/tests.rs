@@ -143,7 +143,7 @@ fn assertions_read_the_four_channels() {
     );
     check(
         "channel = \"files\"\npath = \"a.txt\"\nunchanged = true",
-        "new n17.",
+        "new {nonce:a}",
     );
     check(
         "channel = \"files\"\npath = \"z.txt\"\nunchanged = true",

@@ -306,6 +306,12 @@ fn a_killed_run_goes_on_and_ends_like_one_that_was_not() {
 
 #[test]
 fn an_interrupted_run_says_how_to_go_on() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        interrupted_by(signal);
+    }
+}
+
+fn interrupted_by(signal: i32) {
     let project = project();
     let mut command = project.command(&["evaluate", "-c", "hangs", "--run", "r"]);
     command
@@ -324,7 +330,7 @@ fn an_interrupted_run_says_how_to_go_on() {
     }
     std::thread::sleep(Duration::from_millis(300));
     // SAFETY: the child was not waited for, so the number is its own.
-    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    unsafe { libc::kill(child.id() as i32, signal) };
     let status = child.wait().expect("waits");
     let mut stderr = String::new();
     std::io::Read::read_to_string(&mut child.stderr.take().expect("piped"), &mut stderr)

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
 use super::plan::find;
@@ -73,7 +74,7 @@ pub(super) async fn run_units(
         .map(|(candidate, case)| (candidate, case, 1))
         .collect();
     let mut tasks = JoinSet::new();
-    let interrupted = tokio::signal::ctrl_c();
+    let interrupted = told_to_stop();
     tokio::pin!(interrupted);
     loop {
         while tasks.len() < config.jobs.max(1)
@@ -159,6 +160,19 @@ pub(super) async fn run_units(
             }
         }
     }
+}
+
+/// Ends when somebody presses Ctrl-C, ends the job, or closes the terminal.
+async fn told_to_stop() -> std::io::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
+    Ok(())
 }
 
 fn refused(candidate: String, case: CaseId, why: &str) -> UnitOutcome {

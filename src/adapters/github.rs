@@ -15,6 +15,8 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::Value;
 use url::Url;
 
+use crate::domain::visible::visible_line;
+
 /// A secret: it is in no output, no error and no file.
 pub struct Token(String);
 
@@ -237,6 +239,8 @@ fn fault(url: &str, status: StatusCode, headers: &HeaderMap, bytes: &[u8]) -> Gi
         .ok()
         .and_then(|body| Some(body.get("message")?.as_str()?.to_owned()))
         .unwrap_or_else(|| status.canonical_reason().unwrap_or("unknown").to_owned());
+    // It is shown on a terminal.
+    let message = visible_line(&message).into_owned();
     let spent = header(headers, "x-ratelimit-remaining").as_deref() == Some("0");
     let limited = spent
         || header(headers, "retry-after").is_some()

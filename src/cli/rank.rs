@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::{ExitCode, Output, output};
 use crate::domain::issue::IssueKey;
+use crate::domain::visible::visible_line;
 use crate::stages::rank::{self, Config, Explanation, Judged, Summary};
 use crate::stages::{Context, Result};
 
@@ -95,7 +96,7 @@ fn explanation(explanation: &Explanation) -> String {
     let mut text = format!(
         "{}  {}\n{}\nplace {} of {}, score {:.3} = matched {:.3} × factor {:.3}\n",
         explanation.ranked.key,
-        explanation.title,
+        visible_line(&explanation.title),
         explanation.url,
         explanation.ranked.place,
         explanation.n_issues,
@@ -127,14 +128,11 @@ fn best(clause: Option<&str>) -> String {
     clause.unwrap_or("-").to_owned()
 }
 
-/// A title on one line: control signs would move the cursor of a terminal.
+/// A title on one line, harmless for a terminal.
 fn short(title: &str) -> String {
-    let plain: String = title
-        .chars()
-        .map(|letter| if letter.is_control() { ' ' } else { letter })
-        .collect();
-    match plain.char_indices().nth(70) {
-        Some((at, _)) => format!("{}…", &plain[..at]),
-        None => plain,
+    let line = visible_line(title);
+    match line.char_indices().nth(70) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.into_owned(),
     }
 }

@@ -19,7 +19,7 @@ pub struct Settings {
     pub topics: Vec<String>,
     /// Share of a cluster's issues that must speak of such a topic.
     pub topic_share: f64,
-    /// Words of a topic in the body that weigh as much as one in the title.
+    /// Words of a topic in the body that weigh as much as one in the title, if one of them is telling for the cluster.
     pub n_body_words: usize,
     /// Share of terms from which two clusters on one clause have the same effect.
     pub overlap: f64,
@@ -126,7 +126,10 @@ fn outside(candidate: &Candidate<'_>, settings: &Settings) -> Option<Outcome> {
                     .collect()
             };
             let (title, body) = (of_topic(&member.title), of_topic(&member.body));
-            if !title.is_empty() || body.len() >= settings.n_body_words {
+            let is_telling = body
+                .iter()
+                .any(|word| candidate.cluster.terms.contains(word));
+            if !title.is_empty() || (is_telling && body.len() >= settings.n_body_words) {
                 n_speaking += 1;
                 words.extend(title);
                 words.extend(body);
@@ -328,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_topic_drops_a_cluster_when_enough_issues_speak_of_it() {
-        let cluster = cluster("a", Some("a.b.c"), "x", &[1, 2]);
+        let cluster = cluster("a", Some("a.b.c"), "x slow", &[1, 2]);
         let words = |words: &[(&str, &str)]| {
             words
                 .iter()
@@ -351,6 +354,8 @@ mod tests {
             Some("timing"),
         );
         check(&[], &[("timing", "slow"), ("vendor", "bill")], None);
+        // Words in passing: none of them tells this cluster from others.
+        check(&[], &[("timing", "lag"), ("timing", "cpu")], None);
     }
 
     #[test]

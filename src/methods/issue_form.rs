@@ -62,7 +62,7 @@ pub fn row(value: &Value, repository: Option<&str>) -> Result<Row, String> {
         ),
     };
     let url = link
-        .filter(|link| link.contains("/issues/") && !link.contains("api.github.com"))
+        .filter(|link| is_web_address(link) && link.contains("/issues/"))
         .unwrap_or_else(|| format!("https://github.com/{repository}/issues/{number}"));
     Ok(Row::Issue(Box::new(Issue {
         url,
@@ -102,12 +102,36 @@ fn own_repository(
     let Some(name) = named.or_else(from_link) else {
         return Ok(None);
     };
-    match name.split_once('/') {
-        Some((owner, rest)) if !owner.is_empty() && !rest.is_empty() && !rest.contains('/') => {
-            Ok(Some(name))
-        }
-        _ => Err(format!("repository {name:?} is not owner/name")),
+    if is_repository(&name) {
+        Ok(Some(name))
+    } else {
+        Err(format!("repository {name:?} is not owner/name"))
     }
+}
+
+/// `owner/name`, in the letters that GitHub allows.
+fn is_repository(name: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && part
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+    };
+    name.split_once('/')
+        .is_some_and(|(owner, rest)| is_part(owner) && is_part(rest))
+}
+
+/// An address for people that can be shown as a link.
+fn is_web_address(link: &str) -> bool {
+    let after_scheme = ["https://", "http://"]
+        .iter()
+        .find_map(|scheme| link.strip_prefix(scheme));
+    after_scheme.is_some_and(|rest| {
+        !rest.starts_with("api.")
+            && rest
+                .bytes()
+                .all(|byte| byte.is_ascii_graphic() && byte != b'"')
+    })
 }
 
 fn labels(value: Option<&Value>) -> Result<Vec<String>, String> {
@@ -193,6 +217,10 @@ mod tests {
             "not owner/name",
         );
         check(
+            json!({"number": 1, "title": "T", "repository": "o/n\u{1b}[2J"}),
+            "not owner/name",
+        );
+        check(
             json!({"number": 1, "title": null, "repository": "o/n"}),
             "title is missing",
         );
@@ -204,6 +232,25 @@ mod tests {
             json!({"number": 1, "title": "T", "repository": "o/n", "labels": [1]}),
             "label has no name",
         );
+    }
+
+    #[test]
+    fn an_address_that_is_none_is_not_taken_over() {
+        let check = |url: &str, expected: &str| {
+            let value = json!({"number": 1, "title": "T", "repository": "o/n", "html_url": url});
+            let Row::Issue(issue) = row(&value, None).expect("reads") else {
+                panic!("an issue")
+            };
+            assert_eq!(issue.url, expected);
+        };
+        let made = "https://github.com/o/n/issues/1";
+        check(
+            "https://git.example/o/n/issues/1",
+            "https://git.example/o/n/issues/1",
+        );
+        check("https://api.github.com/repos/o/n/issues/1", made);
+        check("javascript:alert(1)//issues/", made);
+        check("https://x/issues/1\u{1b}[2J", made);
     }
 
     #[test]

@@ -64,9 +64,11 @@ pub fn read(path: &Path) -> Result<Vec<Result<PlacedRow, Finding>>, IssueFilesEr
     let mut bytes = std::fs::read(path).map_err(fault)?;
     if bytes.starts_with(&[0x1f, 0x8b]) {
         let mut plain = Vec::new();
-        flate2::read::MultiGzDecoder::new(bytes.as_slice())
-            .read_to_end(&mut plain)
-            .map_err(fault)?;
+        let unpacked = flate2::read::MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut plain);
+        if let Err(error) = unpacked {
+            let message = format!("cannot be unpacked: {error}");
+            return Ok(vec![Err(Finding::new(Place::new(path, 1), message))]);
+        }
         bytes = plain;
     }
     Ok(rows(path, &bytes))
@@ -188,6 +190,15 @@ mod tests {
     fn a_torn_array_keeps_what_came_before() {
         check("[{\"a\":1},\n{\"a\":", &[(1, true), (2, false)]);
         check("[{\"a\":1}\n", &[(1, true), (2, false)]);
+    }
+
+    #[test]
+    fn a_damaged_archive_is_one_broken_row() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.json.gz");
+        std::fs::write(&path, b"\x1f\x8bnonsense").expect("writes");
+        let rows = read(&path).expect("reads");
+        assert!(matches!(&rows[..], [Err(finding)] if finding.message.contains("unpacked")));
     }
 
     #[test]

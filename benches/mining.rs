@@ -1,0 +1,208 @@
+//! How long ranking and clustering take on as many issues as the method's authors collected: 21,083, made up here.
+//!
+//! `cargo bench --bench mining`. The corpus has 600 planted phenomena of 3 to 60 issues in the words of clauses, the rest
+//! is noise in the same forms. It is easier than real issues: the times count, the agreement only shows that the result
+//! makes sense.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use doc2harness::domain::issue::{Issue, IssueKey};
+use doc2harness::domain::mining::RankedIssue;
+use doc2harness::methods::cluster_quality::agreement;
+use doc2harness::paths::Project;
+use doc2harness::stages::cluster::{self, group};
+use doc2harness::stages::rank;
+use doc2harness::stages::scoring::Scoring;
+use doc2harness::storage::database::Database;
+use doc2harness::storage::{documents, issues, ranking};
+
+const N_ISSUES: usize = 21_083;
+const N_PHENOMENA: usize = 600;
+
+/// A small generator, so that every run makes the same corpus.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % n as u64) as usize
+    }
+
+    /// Small values are common, large ones rare, as words are in a language.
+    fn rank(&mut self, n: usize) -> usize {
+        let uniform = self.below(1 << 20) as f64 / f64::from(1 << 20);
+        ((n as f64).powf(uniform) as usize)
+            .saturating_sub(1)
+            .min(n - 1)
+    }
+
+    fn words(&mut self, n: usize, from: &[String]) -> String {
+        let words: Vec<&str> = (0..n)
+            .map(|_| from[self.rank(from.len())].as_str())
+            .collect();
+        words.join(" ")
+    }
+}
+
+/// Issues in the order of their keys; those of a phenomenon carry its number.
+fn corpus(clauses: &[String]) -> Vec<(Issue, Option<usize>)> {
+    let mut random = Random(7);
+    let syllables = [
+        "ba", "co", "di", "fu", "ga", "he", "jo", "ki", "lu", "me", "no", "pa", "ri", "so", "tu",
+    ];
+    let noise: Vec<String> = (0..12_000)
+        .map(|_| {
+            (0..2 + random.below(3))
+                .map(|_| syllables[random.below(15)])
+                .collect()
+        })
+        .collect();
+    let mut phenomena: Vec<Option<usize>> = Vec::new();
+    for phenomenon in 0..N_PHENOMENA {
+        let n = 3 + random.rank(58);
+        phenomena.extend(std::iter::repeat_n(Some(phenomenon), n));
+    }
+    phenomena.resize(N_ISSUES, None);
+    for idx in (1..phenomena.len()).rev() {
+        phenomena.swap(idx, random.below(idx + 1));
+    }
+    // What tells a phenomenon: a clause's words, and some of its own.
+    let telling: Vec<Vec<String>> = (0..N_PHENOMENA)
+        .map(|_| {
+            let clause: Vec<&str> = clauses[random.below(clauses.len())]
+                .split_whitespace()
+                .collect();
+            let mut words: Vec<String> = (0..8)
+                .map(|_| clause[random.below(clause.len())].to_owned())
+                .collect();
+            words.extend((0..8).map(|_| noise[2_000 + random.below(10_000)].clone()));
+            words
+        })
+        .collect();
+    let repositories = ["bench/a", "bench/b", "bench/c", "bench/d"];
+    let mut issues: Vec<(Issue, Option<usize>)> = phenomena
+        .into_iter()
+        .enumerate()
+        .map(|(idx, phenomenon)| {
+            let own = phenomenon.map_or(&noise, |phenomenon| &telling[phenomenon]);
+            let title = random.words(6, own);
+            let told = random.words(30, own);
+            let more = random.words(70, &noise);
+            let log = random.words(20, &noise);
+            let body = format!(
+                "### Checklist\n\n- [x] I searched\n\n### What happened?\n\n{told}\n{more}\n\n### Logs\n\n\
+                 ```\nTypeError: {log}\n    at run (/app/main.js:10:{idx})\n```\n\n### Platform\n\nLinux\n"
+            );
+            let issue = Issue {
+                key: IssueKey {
+                    repository: repositories[idx % 4].to_owned(),
+                    number: 1 + (idx / 4) as u64,
+                },
+                url: String::new(),
+                title,
+                body,
+                labels: Vec::new(),
+                state: None,
+                created_at: None,
+                updated_at: None,
+                n_comments: None,
+            };
+            (issue, phenomenon)
+        })
+        .collect();
+    issues.sort_by(|a, b| a.0.key.cmp(&b.0.key));
+    issues
+}
+
+fn timed<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
+    let result = work();
+    println!(
+        "{what:<44} {:>8.2} s",
+        Duration::as_secs_f64(&began.elapsed())
+    );
+    result
+}
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let project = Project::find(root).expect("the repository is a project");
+    let document = documents::read(&project.document()).expect("the document is valid");
+    let rank_config = rank::Config::read(&project).expect("the settings are valid");
+    let cluster_config = cluster::Config::read(&project).expect("the settings are valid");
+    let clauses: Vec<String> = document
+        .clauses()
+        .map(|clause| format!("{} {}", clause.meaning, clause.behaviour))
+        .collect();
+    let corpus = corpus(&clauses);
+    let all: Vec<Issue> = corpus.iter().map(|(issue, _)| issue.clone()).collect();
+    let n_bytes: usize = all
+        .iter()
+        .map(|issue| issue.title.len() + issue.body.len())
+        .sum();
+    println!(
+        "{} issues, {:.1} MB, {} clauses",
+        all.len(),
+        n_bytes as f64 / 1e6,
+        clauses.len()
+    );
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut database = Database::open(&folder.path().join("bench.sqlite")).expect("opens");
+    timed("store all issues", || {
+        let transaction = database.write().expect("begins");
+        for issue in &all {
+            issues::store(&transaction, issue).expect("stores");
+        }
+        transaction.commit().expect("commits");
+    });
+    let scoring = timed("terms, index, scores of all clauses", || {
+        Scoring::new(&all, &document, &rank_config.scoring).expect("scores")
+    });
+    let ranked = timed("ranking with the best clauses", || scoring.ranking());
+    timed("store the ranking", || {
+        ranking::replace(&mut database, &ranked).expect("stores");
+    });
+    let by_key: std::collections::BTreeMap<&IssueKey, &RankedIssue> =
+        ranked.iter().map(|ranked| (&ranked.key, ranked)).collect();
+    let planted: Vec<(&RankedIssue, usize)> = corpus
+        .iter()
+        .filter_map(|(issue, phenomenon)| Some((by_key[&issue.key], (*phenomenon)?)))
+        .collect();
+    let everything: Vec<&RankedIssue> = all.iter().map(|issue| by_key[&issue.key]).collect();
+    for (what, chosen) in [
+        (
+            "planted",
+            planted.iter().map(|(ranked, _)| *ranked).collect(),
+        ),
+        ("all", everything),
+    ] {
+        let grouping = timed(&format!("cluster {} issues ({what})", chosen.len()), || {
+            group(&all, &scoring.terms, &chosen, &cluster_config.settings)
+        });
+        let found: std::collections::BTreeMap<&IssueKey, &str> = grouping
+            .clusters
+            .iter()
+            .flat_map(|cluster| cluster.members.iter().map(|key| (key, cluster.id.as_str())))
+            .collect();
+        let labels: Vec<(&str, usize)> = planted
+            .iter()
+            .map(|(ranked, phenomenon)| (found[&ranked.key], *phenomenon))
+            .collect();
+        let agreement = agreement(&labels);
+        println!(
+            "  {} clusters, {} parts split; planted: pairwise F1 {:.3}, adjusted Rand {:.3}",
+            grouping.clusters.len(),
+            grouping.n_split,
+            agreement.f1.unwrap_or(f64::NAN),
+            agreement.adjusted_rand.unwrap_or(f64::NAN),
+        );
+    }
+    let memory = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if let Some(line) = memory.lines().find(|line| line.starts_with("VmHWM")) {
+        println!("most memory {}", line.trim_start_matches("VmHWM:").trim());
+    }
+}

@@ -97,7 +97,7 @@ fn table(clusters: &[Cluster]) -> String {
                     .terms
                     .iter()
                     .take(5)
-                    .cloned()
+                    .map(|term| term.word.as_str())
                     .collect::<Vec<_>>()
                     .join(" "),
             ]

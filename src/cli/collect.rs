@@ -17,7 +17,7 @@ pub struct Args {
     /// Collect these repositories instead of those in pipeline/collect.toml
     ///
     /// With --from: the repository of rows that do not name theirs.
-    #[arg(long, value_name = "OWNER/NAME")]
+    #[arg(long, value_name = "OWNER/NAME", num_args = 1..)]
     repository: Vec<String>,
     /// Ask this server instead of GitHub
     #[arg(

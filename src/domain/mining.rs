@@ -41,7 +41,7 @@ pub struct Relevance {
     pub matched: f64,
     /// 1 when nothing points outside the document, less with every term that does.
     pub factor: f64,
-    /// The terms that point outside, as `topic: term`, in order.
+    /// The words that point outside, as `topic: word`, in order.
     pub outside: Vec<String>,
     /// The best clauses, the best first.
     pub clauses: Vec<ClauseScore>,
@@ -53,6 +53,13 @@ pub struct RankedIssue {
     pub place: u64,
     pub key: IssueKey,
     pub relevance: Relevance,
+}
+
+/// A term, which is what is compared, and a word that people wrote for it, which is what is shown.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Term {
+    pub term: String,
+    pub word: String,
 }
 
 /// Issues that report one phenomenon.
@@ -69,7 +76,7 @@ pub struct Cluster {
     /// In the order of their keys; never empty.
     pub members: Vec<IssueKey>,
     /// The terms that tell the cluster from the others, the strongest first.
-    pub terms: Vec<String>,
+    pub terms: Vec<Term>,
 }
 
 /// What the filter said about a cluster.

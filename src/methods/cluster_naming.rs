@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::clause::ClauseId;
 use crate::domain::issue::{Issue, IssueKey};
-use crate::domain::mining::{ClauseScore, Cluster};
+use crate::domain::mining::{ClauseScore, Cluster, Term};
 
 /// An issue that is to be clustered, with what is known of it.
 pub struct Item<'a> {
@@ -22,11 +22,12 @@ const MAX_ID_LEN: usize = 48;
 
 /// Names groups of items, each a list of positions. Clusters come in the order of their size, then of their id.
 ///
-/// Items are in the order of their keys; `similarity` is that of two items.
+/// Items are in the order of their keys; `similarity` is that of two items; `readable` has a word for each term.
 pub fn name(
     items: &[Item<'_>],
     groups: &[Vec<usize>],
     similarity: impl Fn(usize, usize) -> f32,
+    readable: &BTreeMap<String, String>,
 ) -> Vec<Cluster> {
     let mut taken = BTreeSet::new();
     let mut clusters: Vec<Cluster> = groups
@@ -43,7 +44,7 @@ pub fn name(
                     .iter()
                     .map(|item| items[*item].issue.key.clone())
                     .collect(),
-                terms: terms(items, group),
+                terms: terms(items, group, readable),
             }
         })
         .collect();
@@ -108,7 +109,7 @@ fn representative(group: &[usize], similarity: impl Fn(usize, usize) -> f32) -> 
     best.0
 }
 
-fn terms(items: &[Item<'_>], group: &[usize]) -> Vec<String> {
+fn terms(items: &[Item<'_>], group: &[usize], readable: &BTreeMap<String, String>) -> Vec<Term> {
     let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
     for item in group {
         for (term, weight) in items[*item].terms {
@@ -119,7 +120,10 @@ fn terms(items: &[Item<'_>], group: &[usize]) -> Vec<String> {
     sums.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     sums.into_iter()
         .take(N_TERMS)
-        .map(|(term, _)| term.to_owned())
+        .map(|(term, _)| Term {
+            term: term.to_owned(),
+            word: readable.get(term).map_or(term, String::as_str).to_owned(),
+        })
         .collect()
 }
 
@@ -205,12 +209,23 @@ mod tests {
             .collect();
         // The third is most like the others.
         let similarity = |a: usize, b: usize| if a == 2 || b == 2 { 0.9 } else { 0.5 };
-        let named = name(&items, &[vec![0, 2], vec![1], vec![3]], similarity);
+        let readable = BTreeMap::from([("deny".to_owned(), "denied".to_owned())]);
+        let named = name(
+            &items,
+            &[vec![0, 2], vec![1], vec![3]],
+            similarity,
+            &readable,
+        );
         let ids: Vec<&str> = named.iter().map(|cluster| cluster.id.as_str()).collect();
         assert_eq!(ids, ["same-title", "issue", "same-title-2"]);
-        assert_eq!(named[0].terms, ["deny", "rule"]);
+        let shown: Vec<(&str, &str)> = named[0]
+            .terms
+            .iter()
+            .map(|term| (term.term.as_str(), term.word.as_str()))
+            .collect();
+        assert_eq!(shown, [("deny", "denied"), ("rule", "rule")]);
         assert_eq!(named[1].clause, None);
-        let all = &name(&items, &[vec![0, 1, 2]], similarity)[0];
+        let all = &name(&items, &[vec![0, 1, 2]], similarity, &readable)[0];
         assert_eq!(all.label, "Third");
         assert_eq!(all.clause.as_ref().map(ClauseId::as_str), Some("b.b.b"));
     }

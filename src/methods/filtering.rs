@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::clause::ClauseId;
 use crate::domain::issue::IssueKey;
-use crate::domain::mining::{Cluster, Outcome};
+use crate::domain::mining::{Cluster, Outcome, Term};
 
 /// `pipeline/filter.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,12 +47,18 @@ pub struct Candidate<'a> {
 /// Words of topics in an issue, and how much material it brings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Member {
-    /// Topic and word.
-    pub title: BTreeSet<(String, String)>,
-    pub body: BTreeSet<(String, String)>,
+    pub title: BTreeSet<Outside>,
+    pub body: BTreeSet<Outside>,
     pub n_terms: usize,
     /// Whether it has a fenced block: a log, a command, a setting.
     pub has_code: bool,
+}
+
+/// A word of a topic that lies outside.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Outside {
+    pub topic: String,
+    pub term: Term,
 }
 
 /// What the filter has to know of a case.
@@ -117,22 +123,21 @@ fn outside(candidate: &Candidate<'_>, settings: &Settings) -> Option<Outcome> {
     for topic in &settings.topics {
         let mut words = BTreeSet::new();
         let mut n_speaking = 0;
+        let is_telling =
+            |found: &&Term| candidate.cluster.terms.iter().any(|t| t.term == found.term);
         for member in &candidate.members {
-            let of_topic = |words: &BTreeSet<(String, String)>| -> BTreeSet<String> {
-                words
+            let of_topic = |found: &BTreeSet<Outside>| -> BTreeSet<Term> {
+                found
                     .iter()
-                    .filter(|(name, _)| name == topic)
-                    .map(|(_, word)| word.clone())
+                    .filter(|outside| outside.topic == *topic)
+                    .map(|outside| outside.term.clone())
                     .collect()
             };
             let (title, body) = (of_topic(&member.title), of_topic(&member.body));
-            let is_telling = body
-                .iter()
-                .any(|word| candidate.cluster.terms.contains(word));
-            if !title.is_empty() || (is_telling && body.len() >= settings.n_body_words) {
+            let enough = body.len() >= settings.n_body_words && body.iter().any(|t| is_telling(&t));
+            if !title.is_empty() || enough {
                 n_speaking += 1;
-                words.extend(title);
-                words.extend(body);
+                words.extend(title.into_iter().chain(body).map(|found| found.word));
             }
         }
         let n = candidate.members.len();
@@ -177,13 +182,14 @@ fn covered(candidate: &Candidate<'_>, cases: &[CaseFacts], settings: &Settings) 
             ));
         }
     }
-    let terms: BTreeSet<String> = cluster.terms.iter().cloned().collect();
+    let terms = telling(cluster);
     let on_clause = cases
         .iter()
         .filter(|case| Some(&case.clause) == cluster.clause.as_ref());
     let (case, share, common) = on_clause
         .map(|case| {
-            let (share, common) = shared(&terms, &case.terms);
+            let of_case = case.terms.iter().map(String::as_str).collect();
+            let (share, common) = shared(&terms, &of_case);
             (case, share, common)
         })
         .max_by(|a, b| a.1.total_cmp(&b.1).then_with(|| b.0.id.cmp(&a.0.id)))?;
@@ -223,11 +229,11 @@ fn overlap(candidates: &[Candidate<'_>], settings: &Settings, outcomes: &mut [Ou
         });
         let mut kept: Vec<usize> = Vec::new();
         for idx in same {
-            let terms: BTreeSet<String> = candidates[idx].cluster.terms.iter().cloned().collect();
+            let terms = telling(candidates[idx].cluster);
             let closest = kept
                 .iter()
                 .map(|other| {
-                    let others = candidates[*other].cluster.terms.iter().cloned().collect();
+                    let others = telling(candidates[*other].cluster).into_keys().collect();
                     let (share, common) = shared(&terms, &others);
                     (*other, share, common)
                 })
@@ -255,9 +261,21 @@ fn overlap(candidates: &[Candidate<'_>], settings: &Settings, outcomes: &mut [Ou
     }
 }
 
-/// The share of the smaller set that both have, and what they have in common.
-fn shared(a: &BTreeSet<String>, b: &BTreeSet<String>) -> (f64, Vec<String>) {
-    let common: Vec<String> = a.intersection(b).cloned().collect();
+/// The telling terms of a cluster, each with its word.
+fn telling(cluster: &Cluster) -> BTreeMap<&str, &str> {
+    let pairs = cluster.terms.iter();
+    pairs
+        .map(|term| (term.term.as_str(), term.word.as_str()))
+        .collect()
+}
+
+/// The share of the smaller set that both have, and the words for what they have in common.
+fn shared<'a>(a: &BTreeMap<&'a str, &'a str>, b: &BTreeSet<&str>) -> (f64, Vec<&'a str>) {
+    let common: Vec<&str> = a
+        .iter()
+        .filter(|(term, _)| b.contains(*term))
+        .map(|(_, word)| *word)
+        .collect();
     let smaller = a.len().min(b.len());
     let share = if smaller == 0 {
         0.0
@@ -311,7 +329,14 @@ mod tests {
             clause: clause.map(|clause| clause.parse().expect("an id")),
             representative: key(&numbers[0]),
             members: numbers.iter().map(key).collect(),
-            terms: terms.split(' ').map(str::to_owned).collect(),
+            terms: terms.split(' ').map(term).collect(),
+        }
+    }
+
+    fn term(text: &str) -> Term {
+        Term {
+            term: text.into(),
+            word: format!("{text}s"),
         }
     }
 
@@ -335,7 +360,10 @@ mod tests {
         let words = |words: &[(&str, &str)]| {
             words
                 .iter()
-                .map(|(topic, word)| ((*topic).to_owned(), (*word).to_owned()))
+                .map(|(topic, word)| Outside {
+                    topic: (*topic).to_owned(),
+                    term: term(word),
+                })
                 .collect::<BTreeSet<_>>()
         };
         let check = |title: &[(&str, &str)], body: &[(&str, &str)], expected: Option<&str>| {

@@ -152,7 +152,7 @@ impl Matches {
     }
 }
 
-/// Terms that point outside the document, each with the name of its topic.
+/// Terms that point outside the document, each with what is said of it, `topic: word`.
 pub type Outside = BTreeMap<String, String>;
 
 /// Puts the parts of an issue's score together. `best` are its best clauses, at least `weights.n_best` of them
@@ -175,7 +175,7 @@ pub fn relevance(
     let hits = |terms: &[String]| -> BTreeSet<String> {
         terms
             .iter()
-            .filter_map(|term| Some(format!("{}: {term}", outside.get(term)?)))
+            .filter_map(|term| outside.get(term).cloned())
             .collect()
     };
     let (in_title, in_body) = (hits(title), hits(body));
@@ -264,7 +264,7 @@ mod tests {
                 score: 2.0,
             }]
         };
-        let outside = BTreeMap::from([("bill".to_owned(), "vendor".to_owned())]);
+        let outside = BTreeMap::from([("bill".to_owned(), "vendor: bills".to_owned())]);
         let terms = |text: &str| vec![text.to_owned()];
         let check = |title: &str, body: &str, score: f64, factor: f64| {
             let found = relevance(best(), &terms(title), &terms(body), &outside, &weights());
@@ -278,6 +278,8 @@ mod tests {
         check("deny", "rule", 1.5, 1.0);
         check("bill", "rule", 0.75, 0.5);
         check("deny", "bill", 1.0, 0.666667);
+        let found = relevance(best(), &terms("bill"), &[], &outside, &weights());
+        assert_eq!(found.outside, ["vendor: bills"]);
         let nothing = relevance(Vec::new(), &[], &[], &outside, &weights());
         assert_eq!(nothing.score, 0.0);
     }

@@ -20,15 +20,23 @@ pub struct Topic {
     pub words: Vec<String>,
 }
 
+/// A word as a topic lists it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TopicWord {
+    pub topic: String,
+    pub word: String,
+}
+
 impl Topics {
-    /// The terms of all topics, each with its topic's name; of a term in two topics the first has it.
-    pub fn terms(&self, term: impl Fn(&str) -> String) -> BTreeMap<String, String> {
+    /// The terms of all topics; of a term in two topics the first has it.
+    pub fn terms(&self, term: impl Fn(&str) -> String) -> BTreeMap<String, TopicWord> {
         let mut terms = BTreeMap::new();
         for topic in &self.topic {
             for word in &topic.words {
-                terms
-                    .entry(term(word))
-                    .or_insert_with(|| topic.name.clone());
+                terms.entry(term(word)).or_insert_with(|| TopicWord {
+                    topic: topic.name.clone(),
+                    word: word.clone(),
+                });
             }
         }
         terms
@@ -54,7 +62,11 @@ mod tests {
             topic: vec![topic("a", &["X", "Y"]), topic("b", &["y", "z"])],
         };
         let terms = topics.terms(str::to_lowercase);
-        assert_eq!((terms["y"].as_str(), terms["z"].as_str()), ("a", "b"));
+        assert_eq!(
+            (terms["y"].topic.as_str(), terms["y"].word.as_str()),
+            ("a", "Y")
+        );
+        assert_eq!(terms["z"].topic, "b");
         assert_eq!(topics.get("b").map(|topic| topic.words.len()), Some(2));
     }
 }

@@ -9,18 +9,18 @@ use super::{Classify, Context, Failure, Kind, Result};
 use crate::domain::case::{Case, Role};
 use crate::domain::digest;
 use crate::domain::issue::{Issue, IssueKey};
-use crate::domain::mining::{Cluster, Outcome, RankedIssue};
-use crate::methods::filtering::{self, Candidate, CaseFacts, Member, Settings};
+use crate::domain::mining::{Cluster, Outcome, RankedIssue, Term};
+use crate::methods::filtering::{self, Candidate, CaseFacts, Member, Outside, Settings};
 use crate::methods::text::markdown::Templates;
 use crate::methods::text::words;
-use crate::methods::topics::Topics;
+use crate::methods::topics::{TopicWord, Topics};
 use crate::paths::Project;
 use crate::storage::database::Database;
 use crate::storage::stage_log::{self, StageEntry};
 use crate::storage::{clusters, issues, ranking, settings, suite};
 
 /// Raised when the calculation changes, so that stored outcomes count as stale.
-const CALCULATION: u32 = 1;
+const CALCULATION: u32 = 2;
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -159,23 +159,31 @@ fn facts(case: &Case) -> CaseFacts {
 fn member(
     issue: Option<&Issue>,
     ranked: Option<&RankedIssue>,
-    topic_terms: &BTreeMap<String, String>,
+    topic_terms: &BTreeMap<String, TopicWord>,
 ) -> Member {
     let Some(issue) = issue else {
         return Member::default();
     };
     // The forms of repositories play no part in what is counted here.
     let parts = Templates::default().parts(&issue.key.repository, &issue.body);
+    let outside = |topic: &str, word: &str| Outside {
+        topic: topic.to_owned(),
+        term: Term {
+            term: words::term(word),
+            word: word.to_owned(),
+        },
+    };
     let title = words::terms(&issue.title)
         .into_iter()
-        .filter_map(|term| Some((topic_terms.get(&term)?.clone(), term)))
+        .filter_map(|term| topic_terms.get(&term))
+        .map(|found| outside(&found.topic, &found.word))
         .collect();
     let body = ranked
         .map(|ranked| &ranked.relevance.outside[..])
         .unwrap_or_default()
         .iter()
-        .filter_map(|outside| outside.split_once(": "))
-        .map(|(topic, term)| (topic.to_owned(), term.to_owned()))
+        .filter_map(|found| found.split_once(": "))
+        .map(|(topic, word)| outside(topic, word))
         .collect();
     Member {
         title,

@@ -18,7 +18,7 @@ use crate::storage::database::Database;
 use crate::storage::{issues, settings};
 
 /// Raised when the calculation changes, so that stored rankings count as stale.
-const CALCULATION: u32 = 1;
+const CALCULATION: u32 = 2;
 
 /// Clauses that are kept with each issue: enough for clusters to meet in; people are shown fewer.
 pub const N_CLAUSES: usize = 30;
@@ -124,7 +124,12 @@ impl<'a> Scoring<'a> {
             issues,
             weights,
             terms,
-            outside: config.topics.terms(words::term),
+            outside: config
+                .topics
+                .terms(words::term)
+                .into_iter()
+                .map(|(term, found)| (term, format!("{}: {}", found.topic, found.word)))
+                .collect(),
             queries,
             postings,
             matches,

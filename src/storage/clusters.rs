@@ -7,7 +7,7 @@ use rusqlite::params;
 
 use super::database::{Database, DatabaseError};
 use crate::domain::issue::IssueKey;
-use crate::domain::mining::{Cluster, Outcome};
+use crate::domain::mining::{Cluster, Outcome, Term};
 
 /// Replaces all clusters; their order is kept.
 pub fn replace(database: &mut Database, clusters: &[Cluster]) -> Result<(), DatabaseError> {
@@ -28,7 +28,7 @@ pub fn replace(database: &mut Database, clusters: &[Cluster]) -> Result<(), Data
                 cluster.label,
                 cluster.clause.as_ref().map(|clause| clause.as_str()),
                 cluster.representative.to_string(),
-                cluster.terms.join(" "),
+                terms_text(&cluster.terms),
             ])?;
             for member in &cluster.members {
                 insert_member.execute(params![
@@ -80,7 +80,7 @@ pub fn all(database: &Database) -> Result<Vec<Cluster>, DatabaseError> {
                 .parse()
                 .map_err(|message| fault(3, message))?,
             members: members.remove(&id).unwrap_or_default(),
-            terms: terms.split_whitespace().map(str::to_owned).collect(),
+            terms: terms.split_whitespace().map(term).collect(),
             id,
         })
     })?;
@@ -141,6 +141,23 @@ pub fn queue(database: &Database) -> Result<Vec<Cluster>, DatabaseError> {
     Ok(clusters)
 }
 
+/// `term:word term:word`; neither holds a colon or a blank.
+fn terms_text(terms: &[Term]) -> String {
+    let pairs: Vec<String> = terms
+        .iter()
+        .map(|term| format!("{}:{}", term.term, term.word))
+        .collect();
+    pairs.join(" ")
+}
+
+fn term(pair: &str) -> Term {
+    let (term, word) = pair.split_once(':').unwrap_or((pair, pair));
+    Term {
+        term: term.to_owned(),
+        word: word.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,7 +173,7 @@ mod tests {
             clause: (id != "b").then(|| "a.b.c".parse().expect("an id")),
             representative: key(&numbers[0]),
             members: numbers.iter().map(key).collect(),
-            terms: vec!["deny".into(), "rule".into()],
+            terms: vec![term("deny:denied"), term("rul:rules")],
         }
     }
 

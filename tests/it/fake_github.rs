@@ -145,8 +145,8 @@ pub fn issue(repository: &str, number: u64) -> Value {
     json!({
         "number": number,
         "title": format!("issue {number}"),
-        "body": if number % 3 == 0 { Value::Null } else { json!("text") },
-        "user": if number % 2 == 0 { Value::Null } else { json!({"login": "a"}) },
+        "body": if number.is_multiple_of(3) { Value::Null } else { json!("text") },
+        "user": if number.is_multiple_of(2) { Value::Null } else { json!({"login": "a"}) },
         "labels": [{"name": "bug"}],
         "state": "open",
         "state_reason": null,

@@ -1,6 +1,8 @@
 //! Text split into terms: English words without their endings, identifiers whole and in their parts,
 //! Chinese, Japanese and Korean as pairs of letters.
 
+use std::collections::BTreeMap;
+
 /// A stretch of text that belongs together, before it is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chunk<'a> {
@@ -53,16 +55,28 @@ pub fn term(word: &str) -> String {
 
 /// Appends the terms of one chunk.
 pub fn extend(terms: &mut Vec<String>, chunk: Chunk<'_>) {
-    match chunk {
-        Chunk::Word(word) => extend_word(terms, word),
-        Chunk::Dense(text) => {
-            let letters: Vec<char> = text.chars().collect();
-            match letters.as_slice() {
-                [single] => terms.push(single.to_string()),
-                _ => terms.extend(letters.windows(2).map(|pair| pair.iter().collect())),
-            }
-        }
+    each_term(chunk, &mut |term, _| terms.push(term));
+}
+
+/// For each term of the texts the word that it stands for most often, in lower case; of several the shortest, then
+/// the first in the alphabet.
+pub fn readable<'a>(texts: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
+    let mut counts: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
+    for chunk in texts.flat_map(chunks) {
+        each_term(chunk, &mut |term, word| {
+            let words = counts.entry(term).or_default();
+            *words.entry(word.to_lowercase()).or_default() += 1;
+        });
     }
+    counts
+        .into_iter()
+        .filter_map(|(term, words)| {
+            let (word, _) = words
+                .into_iter()
+                .min_by_key(|(word, n)| (std::cmp::Reverse(*n), word.len(), word.clone()))?;
+            Some((term, word))
+        })
+        .collect()
 }
 
 /// A word without its English ending: `files` → `fil`, `denied` → `deny`, `editing` → `edit`.
@@ -135,19 +149,36 @@ fn push<'a>(chunks: &mut Vec<Chunk<'a>>, kind: Kind, text: &'a str) {
     }
 }
 
-fn extend_word(terms: &mut Vec<String>, word: &str) {
+/// Gives each term of a chunk with the text that it was made from.
+fn each_term(chunk: Chunk<'_>, give: &mut impl FnMut(String, &str)) {
+    match chunk {
+        Chunk::Word(word) => each_term_of_word(word, give),
+        Chunk::Dense(text) => {
+            let letters: Vec<char> = text.chars().collect();
+            if let [_] = letters.as_slice() {
+                give(text.to_owned(), text);
+            }
+            for pair in letters.windows(2) {
+                let pair: String = pair.iter().collect();
+                give(pair.clone(), &pair);
+            }
+        }
+    }
+}
+
+fn each_term_of_word(word: &str, give: &mut impl FnMut(String, &str)) {
     let parts = parts(word);
     let has_letter = word.contains(char::is_alphabetic);
     if parts.len() > 1 && has_letter && !is_key(word) {
-        terms.push(word.to_lowercase());
+        give(word.to_lowercase(), word);
     }
     for part in parts {
-        let part = part.to_lowercase();
-        let is_number = part.chars().all(char::is_numeric);
-        if is_number || part.chars().count() < 2 || STOP_WORDS.contains(&part.as_str()) {
+        let lower = part.to_lowercase();
+        let is_number = lower.chars().all(char::is_numeric);
+        if is_number || lower.chars().count() < 2 || STOP_WORDS.contains(&lower.as_str()) {
             continue;
         }
-        terms.push(stem(&part));
+        give(stem(&lower), part);
     }
 }
 
@@ -249,6 +280,16 @@ mod tests {
         check("3f2a9c1d-77b0", &[]);
         check("see https://example.org/a/b", &["see"]);
         check("café", &["café"]);
+    }
+
+    #[test]
+    fn a_term_is_shown_as_the_word_that_people_wrote() {
+        let words = readable(["Files and files", "a file, write_file", "权限"].into_iter());
+        let check = |term: &str, expected: &str| assert_eq!(words[term], expected);
+        check("fil", "file");
+        check("write_file", "write_file");
+        check("writ", "write");
+        check("权限", "权限");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::domain::mining::{Cluster, IssueTerms, RankedIssue};
 use crate::methods::cluster_naming::{self, Item};
 use crate::methods::clustering;
 use crate::methods::issue_vectors::{self, Frequencies};
+use crate::methods::text::words;
 
 pub struct Grouping {
     pub clusters: Vec<Cluster>,
@@ -52,9 +53,13 @@ pub fn group(
             clauses: &ranked.relevance.clauses,
         })
         .collect();
+    let readable = words::readable(chosen.iter().flat_map(|(place, _)| {
+        let issue = &all[*place];
+        [issue.title.as_str(), issue.body.as_str()]
+    }));
     let similarity = |a: usize, b: usize| clustering::cosine(&vectors[a], &vectors[b]);
     Grouping {
-        clusters: cluster_naming::name(&items, &found.clusters, similarity),
+        clusters: cluster_naming::name(&items, &found.clusters, similarity, &readable),
         n_split: found.n_split,
     }
 }

@@ -25,7 +25,7 @@ pub use grouping::{Grouping, group};
 pub use judge::{Judged, judge};
 
 /// Raised when the calculation changes, so that stored clusters count as stale.
-const CALCULATION: u32 = 1;
+const CALCULATION: u32 = 2;
 
 #[derive(Debug, Clone)]
 pub struct Config {

@@ -6,6 +6,7 @@ use super::{Config, N_CLAUSES_SHOWN, document, open};
 use crate::domain::issue::IssueKey;
 use crate::domain::mining::RankedIssue;
 use crate::methods::relevance;
+use crate::methods::text::words;
 use crate::stages::scoring::Scoring;
 use crate::stages::{Context, Failure, Result};
 use crate::storage::issues;
@@ -25,7 +26,7 @@ pub struct Explanation {
 pub struct MatchedTerms {
     pub clause: String,
     pub meaning: String,
-    /// Terms with what each adds to the clause's score, the most first.
+    /// Words of the clause with what each adds to its score, the most first.
     pub terms: Vec<(String, f64)>,
 }
 
@@ -68,9 +69,17 @@ pub fn explain(context: &Context, config: &Config, key: &IssueKey) -> Result<Exp
                     })
                     .collect();
             terms.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+            let clause = document.clause(&best.clause)?;
+            let texts = [&clause.syntax, &clause.meaning, &clause.behaviour];
+            let readable = words::readable(texts.into_iter().map(String::as_str));
+            for (term, _) in &mut terms {
+                if let Some(word) = readable.get(term) {
+                    term.clone_from(word);
+                }
+            }
             Some(MatchedTerms {
                 clause: best.clause.to_string(),
-                meaning: document.clause(&best.clause)?.meaning.clone(),
+                meaning: clause.meaning.clone(),
                 terms,
             })
         })

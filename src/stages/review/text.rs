@@ -46,7 +46,12 @@ pub(super) fn text(context: &Context, subject: &Subject) -> Result<String> {
                 .into_iter()
                 .find(|cluster| cluster.id == subject.id)
                 .ok_or_else(missing)?;
-            let mut text = format!("terms: {}\n", cluster.terms.join(", "));
+            let words: Vec<&str> = cluster
+                .terms
+                .iter()
+                .map(|term| term.word.as_str())
+                .collect();
+            let mut text = format!("terms: {}\n", words.join(", "));
             if let Some(id) = &cluster.clause {
                 text += &clause(&document, id);
             }

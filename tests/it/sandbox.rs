@@ -2,6 +2,7 @@
 
 mod doctor;
 mod killed;
+mod several;
 mod terminal;
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -17,6 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use self::doctor::doctor_finds_promises_kept;
 use self::killed::{dropped_cell_is_killed, killed_runner_leaves_nothing};
+use self::several::*;
 use self::terminal::*;
 
 use crate::project::docker_asked;
@@ -183,6 +185,10 @@ promises! {
     control_characters_are_signals,
     terminal_flood_is_cut,
     terminal_obeys_kill_and_drop,
+    programs_run_beside_each_other,
+    a_program_ends_without_its_neighbour,
+    signals_reach_the_process_group,
+    standard_input_stays_open_or_is_not_there,
     dropped_cell_is_killed,
     killed_runner_leaves_nothing,
     doctor_finds_promises_kept,

@@ -2,6 +2,7 @@
 //!
 //! Every method may be cancelled: what was sent stays whole, and what was under way is killed before the next launch.
 
+use std::collections::BTreeMap;
 use std::io::{self, IoSliceMut};
 use std::net::TcpListener;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
@@ -15,7 +16,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::error::SandboxError;
 use super::protocol::{self, FromInit, LaunchOrder, Report, Setup, ToInit};
-use super::spec::{Ended, Launch, TerminalSize};
+use super::spec::{Ended, Launch, LaunchId, Stdio, TerminalSize};
 
 /// How long process 1 may take to set the cell up.
 const SETUP_LIMIT: Duration = Duration::from_secs(60);
@@ -29,8 +30,9 @@ pub struct Cell {
     link: Link,
     listener: Option<TcpListener>,
     remains: Box<dyn Remains>,
-    /// A launch was begun whose end has not been read.
-    under_way: bool,
+    /// Launches whose end has not been read, and until when it must have been reported.
+    under_way: BTreeMap<LaunchId, Instant>,
+    next_id: u32,
 }
 
 /// What is left of a cell on the host when process 1 has been told to go.
@@ -52,7 +54,8 @@ impl Cell {
             link: Link::new(stream),
             listener: None,
             remains,
-            under_way: false,
+            under_way: BTreeMap::new(),
+            next_id: 0,
         };
         match timeout(SETUP_LIMIT, cell.exchange_setup(setup)).await {
             Ok(Ok(())) => Ok(cell),
@@ -75,9 +78,12 @@ impl Cell {
 
     /// Runs a program to its end.
     pub async fn launch(&mut self, launch: Launch) -> Result<Ended, SandboxError> {
-        let deadline = self.begin(launch, None).await?;
+        self.settle().await?;
+        let id = self.start(launch, Stdio::Pipes).await?;
         loop {
-            if let TerminalEvent::Ended(ended) = self.event(deadline).await? {
+            if let (ended_id, TerminalEvent::Ended(ended)) = self.next().await?
+                && ended_id == id
+            {
                 return Ok(ended);
             }
         }
@@ -89,12 +95,85 @@ impl Cell {
         launch: Launch,
         size: TerminalSize,
     ) -> Result<Terminal<'_>, SandboxError> {
-        let deadline = self.begin(launch, Some(size)).await?;
+        self.settle().await?;
+        let id = self.start(launch, Stdio::Terminal(size)).await?;
         Ok(Terminal {
             cell: self,
-            deadline,
+            id,
             ended: None,
         })
+    }
+
+    /// Starts a program beside those that run already; [`Cell::next`] tells of all of them. What outlives a program
+    /// while others run dies with the last of them.
+    pub async fn start(&mut self, launch: Launch, stdio: Stdio) -> Result<LaunchId, SandboxError> {
+        let id = LaunchId(self.next_id);
+        self.next_id += 1;
+        let Launch {
+            argv,
+            env,
+            cwd,
+            stdin,
+            time_limit,
+            leave_running,
+        } = launch;
+        let order = LaunchOrder {
+            id,
+            argv,
+            env,
+            cwd,
+            time_limit_ms: time_limit.as_millis() as u64,
+            leave_running,
+            stdio,
+        };
+        self.under_way
+            .insert(id, Instant::now() + time_limit + REPORT_LIMIT);
+        self.say(&ToInit::Launch(order), &stdin).await?;
+        Ok(id)
+    }
+
+    /// The next thing that happens to one of the programs under way. Output of pipes comes with the end.
+    pub async fn next(&mut self) -> Result<(LaunchId, TerminalEvent), SandboxError> {
+        let deadline = self.patience();
+        let (message, payload) = match timeout_at(deadline, self.link.receive()).await {
+            Ok(Ok(frame)) => frame,
+            Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                return Err(self.lost("process 1 ended; was it killed from outside, or by the kernel short of memory?"));
+            }
+            Ok(Err(error)) => return Err(self.lost(&error.to_string())),
+            Err(_) => return Err(self.lost("the end of a launch was not reported in time")),
+        };
+        match message {
+            FromInit::Output(id) => Ok((id, TerminalEvent::Output(payload))),
+            FromInit::Ended(id, report) => {
+                self.under_way.remove(&id);
+                Ok((id, TerminalEvent::Ended(ended(report, payload))))
+            }
+            FromInit::NotLaunched(id, failure) => {
+                self.under_way.remove(&id);
+                Err(self.lost(&failure.to_string()))
+            }
+            other => Err(self.lost(&format!("unexpected {other:?}"))),
+        }
+    }
+
+    /// Types bytes into a launch's terminal. They are lost when it has ended.
+    pub async fn write(&mut self, id: LaunchId, keys: &[u8]) -> Result<(), SandboxError> {
+        self.say(&ToInit::Keys(id), keys).await
+    }
+
+    pub async fn resize(&mut self, id: LaunchId, size: TerminalSize) -> Result<(), SandboxError> {
+        self.say(&ToInit::Resize(id, size), b"").await
+    }
+
+    /// Sends a signal to a launch's process group.
+    pub async fn signal(&mut self, id: LaunchId, number: i32) -> Result<(), SandboxError> {
+        self.say(&ToInit::Signal(id, number), b"").await
+    }
+
+    /// Kills a launch; [`Cell::next`] then tells its end.
+    pub async fn kill(&mut self, id: LaunchId) -> Result<(), SandboxError> {
+        self.say(&ToInit::Kill(id), b"").await
     }
 
     /// Kills what runs, and returns when nothing of the cell is left on the host.
@@ -139,82 +218,30 @@ impl Cell {
         }
     }
 
-    /// Sends a launch. Returns when the end of it must have been reported.
-    async fn begin(
-        &mut self,
-        launch: Launch,
-        terminal: Option<TerminalSize>,
-    ) -> Result<Instant, SandboxError> {
-        self.settle().await?;
-        let Launch {
-            argv,
-            env,
-            cwd,
-            stdin,
-            time_limit,
-            leave_running,
-        } = launch;
-        let time_limit_ms = time_limit.as_millis() as u64;
-        let order = LaunchOrder {
-            argv,
-            env,
-            cwd,
-            time_limit_ms,
-            leave_running,
-            terminal,
-        };
-        self.under_way = true;
-        let deadline = Instant::now() + time_limit + REPORT_LIMIT;
-        self.say(&ToInit::Launch(order), &stdin, deadline).await?;
-        Ok(deadline)
-    }
-
-    /// Ends a launch that nobody waits for any more.
+    /// Ends launches that nobody waits for any more.
     async fn settle(&mut self) -> Result<(), SandboxError> {
-        if self.under_way {
+        while let Some(id) = self.under_way.keys().next().copied() {
             let deadline = Instant::now() + REPORT_LIMIT;
-            self.say(&ToInit::Kill, b"", deadline).await?;
-            while self.under_way {
-                self.event(deadline).await?;
+            self.under_way.insert(id, deadline);
+            self.kill(id).await?;
+            while self.under_way.contains_key(&id) {
+                self.next().await?;
             }
         }
         Ok(())
     }
 
-    async fn say(
-        &mut self,
-        message: &ToInit,
-        payload: &[u8],
-        deadline: Instant,
-    ) -> Result<(), SandboxError> {
-        match timeout_at(deadline, self.link.send(message, payload)).await {
+    /// When process 1 must have said something, at the latest.
+    fn patience(&self) -> Instant {
+        let now = Instant::now() + REPORT_LIMIT;
+        self.under_way.values().max().copied().unwrap_or(now)
+    }
+
+    async fn say(&mut self, message: &ToInit, payload: &[u8]) -> Result<(), SandboxError> {
+        match timeout_at(self.patience(), self.link.send(message, payload)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(self.lost(&error.to_string())),
             Err(_) => Err(self.lost("process 1 stopped listening")),
-        }
-    }
-
-    /// The next thing that process 1 says about the launch under way.
-    async fn event(&mut self, deadline: Instant) -> Result<TerminalEvent, SandboxError> {
-        let (message, payload) = match timeout_at(deadline, self.link.receive()).await {
-            Ok(Ok(frame)) => frame,
-            Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                return Err(self.lost("process 1 ended; was it killed from outside, or by the kernel short of memory?"));
-            }
-            Ok(Err(error)) => return Err(self.lost(&error.to_string())),
-            Err(_) => return Err(self.lost("the end of a launch was not reported in time")),
-        };
-        match message {
-            FromInit::Output => Ok(TerminalEvent::Output(payload)),
-            FromInit::Ended(report) => {
-                self.under_way = false;
-                Ok(TerminalEvent::Ended(ended(report, payload)))
-            }
-            FromInit::NotLaunched(failure) => {
-                self.under_way = false;
-                Err(self.lost(&failure.to_string()))
-            }
-            other => Err(self.lost(&format!("unexpected {other:?}"))),
         }
     }
 
@@ -238,7 +265,7 @@ impl Cell {
 /// A program that runs in a terminal.
 pub struct Terminal<'cell> {
     cell: &'cell mut Cell,
-    deadline: Instant,
+    id: LaunchId,
     ended: Option<Ended>,
 }
 
@@ -257,10 +284,9 @@ impl Terminal<'_> {
         if let Some(ended) = &self.ended {
             return Ok(TerminalEvent::Ended(ended.clone()));
         }
-        match self.cell.event(self.deadline).await? {
-            TerminalEvent::Ended(ended) => {
+        match self.cell.next().await? {
+            (_, TerminalEvent::Ended(mut ended)) => {
                 // What was read last came with the report.
-                let mut ended = ended;
                 let rest = std::mem::take(&mut ended.stdout);
                 self.ended = Some(ended.clone());
                 Ok(if rest.is_empty() {
@@ -269,24 +295,22 @@ impl Terminal<'_> {
                     TerminalEvent::Output(rest)
                 })
             }
-            output => Ok(output),
+            (_, output) => Ok(output),
         }
     }
 
     /// Types bytes. They are lost when the program has ended.
     pub async fn write(&mut self, keys: &[u8]) -> Result<(), SandboxError> {
-        self.cell.say(&ToInit::Keys, keys, self.deadline).await
+        self.cell.write(self.id, keys).await
     }
 
     pub async fn resize(&mut self, size: TerminalSize) -> Result<(), SandboxError> {
-        self.cell
-            .say(&ToInit::Resize(size), b"", self.deadline)
-            .await
+        self.cell.resize(self.id, size).await
     }
 
     /// Kills the program; [`Terminal::wait`] then tells the end.
     pub async fn kill(&mut self) -> Result<(), SandboxError> {
-        self.cell.say(&ToInit::Kill, b"", self.deadline).await
+        self.cell.kill(self.id).await
     }
 
     /// Waits for the end. `stdout` holds the output that [`Terminal::next`] has not given out.

@@ -26,7 +26,7 @@ pub use docker::{Docker, DockerConfig};
 pub use error::SandboxError;
 pub use init::init_main;
 pub use namespaces::Namespaces;
-pub use spec::{CellSpec, Ended, Exit, Launch, Limits, Mount, TerminalSize};
+pub use spec::{CellSpec, Ended, Exit, Launch, LaunchId, Limits, Mount, Stdio, TerminalSize};
 
 /// The first argument that makes our binary act as process 1 of a cell instead of as a command line.
 pub const INIT_ARGUMENT: &str = "__sandbox-init";

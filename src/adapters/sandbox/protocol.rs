@@ -11,7 +11,7 @@ use std::io;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::spec::{Exit, Limits, Mount, TerminalSize};
+use super::spec::{Exit, LaunchId, Limits, Mount, Stdio, TerminalSize};
 
 /// The first byte from process 1 when the cell is set up; the listener comes with it.
 pub const READY: u8 = b'L';
@@ -27,11 +27,13 @@ pub enum ToInit {
     Setup(Setup),
     /// Start a program; the payload is its standard input.
     Launch(LaunchOrder),
-    /// The payload is typed into the terminal.
-    Keys,
-    Resize(TerminalSize),
-    /// End the running launch now, as at the time limit. Ignored when nothing runs.
-    Kill,
+    /// The payload is typed into the launch's terminal.
+    Keys(LaunchId),
+    Resize(LaunchId, TerminalSize),
+    /// Send this signal to the launch's process group.
+    Signal(LaunchId, i32),
+    /// End the launch now, as at the time limit. Ignored, as all the others, when it does not run.
+    Kill(LaunchId),
     /// Kill everything, answer [`FromInit::Closed`] and exit.
     Close,
 }
@@ -42,10 +44,10 @@ pub enum FromInit {
     /// The cell is unusable.
     Failed(Failure),
     /// The launch could not be started for a reason that is not the candidate's doing.
-    NotLaunched(Failure),
-    /// The payload appeared on the terminal.
-    Output,
-    Ended(Report),
+    NotLaunched(LaunchId, Failure),
+    /// The payload appeared on the launch's terminal.
+    Output(LaunchId),
+    Ended(LaunchId, Report),
     Closed,
 }
 
@@ -69,13 +71,13 @@ pub struct Confine {
 /// [`super::Launch`] without its standard input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LaunchOrder {
+    pub id: LaunchId,
     pub argv: Vec<String>,
     pub env: Vec<(String, String)>,
     pub cwd: String,
     pub time_limit_ms: u64,
     pub leave_running: bool,
-    /// Run in a terminal of this size instead of on pipes.
-    pub terminal: Option<TerminalSize>,
+    pub stdio: Stdio,
 }
 
 /// The end of a launch; the payload is stdout followed by stderr.
@@ -174,14 +176,13 @@ mod tests {
 
     #[test]
     fn frames_survive_being_cut_anywhere() {
-        let first = encode(&ToInit::Keys, b"ls\r");
-        let second = encode(
-            &ToInit::Resize(TerminalSize {
-                columns: 80,
-                rows: 24,
-            }),
-            b"",
-        );
+        let id = LaunchId(7);
+        let size = TerminalSize {
+            columns: 80,
+            rows: 24,
+        };
+        let first = encode(&ToInit::Keys(id), b"ls\r");
+        let second = encode(&ToInit::Resize(id, size), b"");
         let stream = [first, second].concat();
         for cut in 0..=stream.len() {
             let mut received = stream[..cut].to_vec();
@@ -196,14 +197,8 @@ mod tests {
             assert_eq!(
                 seen,
                 [
-                    (ToInit::Keys, b"ls\r".to_vec()),
-                    (
-                        ToInit::Resize(TerminalSize {
-                            columns: 80,
-                            rows: 24
-                        }),
-                        Vec::new()
-                    )
+                    (ToInit::Keys(id), b"ls\r".to_vec()),
+                    (ToInit::Resize(id, size), Vec::new())
                 ]
             );
             assert!(received.is_empty());

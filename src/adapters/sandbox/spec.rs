@@ -98,6 +98,23 @@ pub struct Launch {
     pub leave_running: bool,
 }
 
+/// One launch of a cell, among those that run at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct LaunchId(pub u32);
+
+/// What a program's standard input, output and error are connected to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stdio {
+    /// Pipes. Standard input ends behind [`Launch::stdin`].
+    Pipes,
+    /// Pipes. Standard input gets [`Launch::stdin`] and then neither more nor an end.
+    OpenInput,
+    /// Pipes, and no standard input at all: descriptor 0 is closed.
+    NoInput,
+    /// A terminal of this size.
+    Terminal(TerminalSize),
+}
+
 /// Columns and rows of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TerminalSize {

@@ -14,7 +14,7 @@ use nix::unistd::{ForkResult, Pid, fork, pipe2};
 use seccompiler::BpfProgram;
 
 use super::super::protocol::{Failure, LaunchOrder, Step};
-use super::super::spec::{Exit, Limits, TerminalSize};
+use super::super::spec::{Exit, Limits, Stdio, TerminalSize};
 use super::filter;
 
 /// What holds for every program started in the cell.
@@ -83,18 +83,22 @@ impl Rules {
         })
     }
 
-    /// Starts a program. `stdin` empty: standard input is `/dev/null`, or the terminal.
+    /// Starts a program. Without input for a pipe that ends, standard input is `/dev/null`.
     pub fn start(&self, order: &LaunchOrder, has_input: bool) -> Result<Started, NotStarted> {
         let program = Program::new(order)?;
         let (status, status_inside) = pipe2(OFlag::O_CLOEXEC).step("open a pipe")?;
-        let streams = match order.terminal {
-            Some(size) => Streams::terminal(size)?,
-            None => Streams::pipes(has_input)?,
+        let streams = match order.stdio {
+            Stdio::Terminal(size) => Streams::terminal(size)?,
+            Stdio::Pipes => Streams::pipes(has_input)?,
+            Stdio::OpenInput => Streams::pipes(true)?,
+            // What stands in for it is closed at the last moment, so that no file of ours takes its number.
+            Stdio::NoInput => Streams::pipes(false)?,
         };
         let pid = match self.fork().step("fork")? {
             ForkResult::Parent { child } => child,
             ForkResult::Child => {
-                let Err((step, errno)) = self.become_program(&program, &streams);
+                let has_stdin = order.stdio != Stdio::NoInput;
+                let Err((step, errno)) = self.become_program(&program, &streams, has_stdin);
                 let message = [&(errno as i32).to_le_bytes(), step.as_bytes()].concat();
                 // When even this fails, the runner sees exit status 127 of a program that said nothing.
                 let _ = File::from(status_inside).write_all(&message);
@@ -145,6 +149,7 @@ impl Rules {
         &self,
         program: &Program,
         streams: &Streams,
+        has_stdin: bool,
     ) -> Result<std::convert::Infallible, (String, Errno)> {
         let named = |step: &'static str| move |errno| (step.to_string(), errno);
         nix::unistd::setsid().map_err(named("start a session"))?;
@@ -173,6 +178,9 @@ impl Rules {
         }
         drop_capabilities().map_err(named("drop capabilities"))?;
         nix::sys::prctl::set_no_new_privs().map_err(named("give up new privileges"))?;
+        if !has_stdin {
+            nix::unistd::close(0).map_err(named("close standard input"))?;
+        }
         for filter in &self.filters {
             seccompiler::apply_filter(filter)
                 .map_err(|error| (format!("filter system calls: {error}"), Errno::last()))?;

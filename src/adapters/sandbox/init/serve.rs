@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signal::{SigSet, Signal, kill, killpg};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
 use super::super::protocol::{self, Failure, FromInit, LaunchOrder, Report, Step, ToInit};
-use super::super::spec::{Exit, Limits};
+use super::super::spec::{Exit, LaunchId, Limits, Stdio};
 use super::child::{self, NotStarted, Rules};
 use super::memory::{TICK, Watch};
 use super::output::Output;
@@ -33,11 +33,13 @@ pub struct Server {
     children: SignalFd,
     inbox: Vec<u8>,
     outbox: Vec<u8>,
-    running: Option<Running>,
+    /// Launches under way, in the order in which they began.
+    running: Vec<Running>,
 }
 
-/// The launch that is under way.
+/// A launch that is under way.
 struct Running {
+    id: LaunchId,
     pid: Pid,
     input: Option<Input>,
     stdout: Output,
@@ -48,6 +50,8 @@ struct Running {
     deadline: Instant,
     next_tick: Instant,
     leave_running: bool,
+    /// Standard input ends with what is fed to it.
+    input_ends: bool,
     kills_before: u64,
     over_memory: bool,
     cpu: Duration,
@@ -82,7 +86,7 @@ impl Server {
             children,
             inbox: Vec::new(),
             outbox: Vec::new(),
-            running: None,
+            running: Vec::new(),
         })
     }
 
@@ -119,11 +123,12 @@ impl Server {
         };
         interest.push((control.as_fd(), PollFlags::POLLIN | answers));
         interest.push((self.children.as_fd(), PollFlags::POLLIN));
-        if let Some(running) = &self.running {
-            wake_at = Some(running.deadline);
+        for running in &self.running {
+            let mut at = running.deadline;
             if self.watch.needs_ticks() {
-                wake_at = Some(running.deadline.min(running.next_tick));
+                at = at.min(running.next_tick);
             }
+            wake_at = Some(wake_at.map_or(at, |earlier| earlier.min(at)));
             if self.outbox.len() < UNREAD_MOST {
                 let outputs = [running.stdout.fd(), running.stderr.fd()];
                 interest.extend(
@@ -174,43 +179,52 @@ impl Server {
             match message {
                 ToInit::Setup(_) => return Err(ErrorKind::InvalidData.into()),
                 ToInit::Launch(order) => self.launch(order, payload),
-                ToInit::Keys => {
-                    if let Some(input) = self.terminal().and_then(|running| running.input.as_mut())
-                    {
+                ToInit::Keys(id) => {
+                    if let Some(input) = self.terminal(id) {
                         input.pending.extend(payload);
                     }
                 }
-                ToInit::Resize(size) => {
-                    if let Some(input) = self.terminal().and_then(|running| running.input.as_ref())
-                    {
+                ToInit::Resize(id, size) => {
+                    if let Some(input) = self.terminal(id) {
                         child::resize(&input.file, size);
                     }
                 }
-                ToInit::Kill => self.finish(Exit::Signal(libc::SIGKILL), true),
+                ToInit::Signal(id, number) => {
+                    if let (Some(idx), Ok(signal)) = (self.position(id), Signal::try_from(number)) {
+                        // It may have ended by itself just now.
+                        let _ = killpg(self.running[idx].pid, signal);
+                    }
+                }
+                ToInit::Kill(id) => {
+                    if let Some(idx) = self.position(id) {
+                        self.finish(idx, Exit::Signal(libc::SIGKILL), true);
+                    }
+                }
                 ToInit::Close => return Ok(false),
             }
         }
         Ok(true)
     }
 
-    fn terminal(&mut self) -> Option<&mut Running> {
+    fn position(&self, id: LaunchId) -> Option<usize> {
+        self.running.iter().position(|running| running.id == id)
+    }
+
+    /// The keyboard of a launch, when it has a terminal.
+    fn terminal(&mut self, id: LaunchId) -> Option<&mut Input> {
         self.running
-            .as_mut()
-            .filter(|running| running.slave.is_some())
+            .iter_mut()
+            .find(|running| running.id == id && running.slave.is_some())
+            .and_then(|running| running.input.as_mut())
     }
 
     fn launch(&mut self, order: LaunchOrder, stdin: Vec<u8>) {
-        if self.running.is_some() {
-            let failure = Failure {
-                step: "launch while another launch runs".into(),
-                errno: libc::EBUSY,
-            };
-            return self.answer(&FromInit::NotLaunched(failure), b"");
-        }
         let started = Instant::now();
         match self.start(&order, stdin, started) {
-            Ok(running) => self.running = Some(running),
-            Err(NotStarted::Ours(failure)) => self.answer(&FromInit::NotLaunched(failure), b""),
+            Ok(running) => self.running.push(running),
+            Err(NotStarted::Ours(failure)) => {
+                self.answer(&FromInit::NotLaunched(order.id, failure), b"");
+            }
             Err(NotStarted::Theirs(exit)) => {
                 let report = Report {
                     exit,
@@ -221,7 +235,7 @@ impl Server {
                     cpu_us: 0,
                     out_of_memory: false,
                 };
-                self.answer(&FromInit::Ended(report), b"");
+                self.answer(&FromInit::Ended(order.id, report), b"");
             }
         }
     }
@@ -244,6 +258,7 @@ impl Server {
         }
         let room = self.output_room;
         Ok(Running {
+            id: order.id,
             pid: program.pid,
             input,
             stdout: Output::new(Some(program.stdout), room).step("prepare standard output")?,
@@ -253,6 +268,7 @@ impl Server {
             deadline: started + Duration::from_millis(order.time_limit_ms),
             next_tick: started + TICK,
             leave_running: order.leave_running,
+            input_ends: order.stdio == Stdio::Pipes,
             kills_before,
             over_memory: false,
             cpu: Duration::ZERO,
@@ -264,77 +280,84 @@ impl Server {
     fn reap(&mut self) {
         while let Ok(Some(_)) = self.children.read_signal() {}
         while let Reaped::Process { pid, exit, cpu } = reap(libc::WNOHANG) {
-            let Some(running) = &mut self.running else {
-                continue;
-            };
-            running.cpu += cpu;
-            if pid == running.pid {
+            if let Some(running) = self.running.iter_mut().find(|running| running.pid == pid) {
+                running.cpu += cpu;
                 running.exit = Some(exit);
+            } else if let Some(running) = self.running.first_mut() {
+                // Whose orphan it was, nobody knows any more.
+                running.cpu += cpu;
             }
         }
-        if let Some(exit) = self
+        while let Some((idx, exit)) = self
             .running
-            .as_mut()
-            .and_then(|running| running.exit.take())
+            .iter_mut()
+            .enumerate()
+            .find_map(|(idx, running)| Some((idx, running.exit.take()?)))
         {
-            self.finish(exit, false);
+            self.finish(idx, exit, false);
         }
     }
 
     /// Moves bytes between the program and the runner.
     fn move_data(&mut self) {
         let full = self.outbox.len() >= UNREAD_MOST;
-        let Some(running) = &mut self.running else {
-            return;
-        };
-        if !full {
-            running.stdout.read();
-            running.stderr.read();
-        }
-        let is_terminal = running.slave.is_some();
-        let shown = if is_terminal {
-            std::mem::take(&mut running.stdout.kept)
-        } else {
-            Vec::new()
-        };
-        if let Some(input) = &mut running.input
-            && (input.feed().is_err() || (!is_terminal && input.pending.is_empty()))
-        {
-            running.input = None;
-        }
-        if !shown.is_empty() {
-            self.answer(&FromInit::Output, &shown);
-        }
-    }
-
-    fn check_limits(&mut self) {
-        let Some(running) = &mut self.running else {
-            return;
-        };
-        let now = Instant::now();
-        if now >= running.deadline {
-            return self.finish(Exit::TimedOut, true);
-        }
-        if self.watch.needs_ticks() && now >= running.next_tick {
-            running.next_tick = now + TICK;
-            if self.watch.is_passed() {
-                running.over_memory = true;
-                self.finish(Exit::Signal(libc::SIGKILL), true);
+        for running in &mut self.running {
+            if !full {
+                running.stdout.read();
+                running.stderr.read();
+            }
+            if running.slave.is_some() {
+                let shown = std::mem::take(&mut running.stdout.kept);
+                if !shown.is_empty() {
+                    let frame = protocol::encode(&FromInit::Output(running.id), &shown);
+                    self.outbox.extend_from_slice(&frame);
+                }
+            }
+            if let Some(input) = &mut running.input
+                && (input.feed().is_err() || (running.input_ends && input.pending.is_empty()))
+            {
+                running.input = None;
             }
         }
     }
 
-    /// Ends the launch under way: kills what is left of it, reads the rest of its output, reports.
-    fn finish(&mut self, exit: Exit, by_force: bool) {
-        let Some(mut running) = self.running.take() else {
+    fn check_limits(&mut self) {
+        let now = Instant::now();
+        while let Some(idx) = self
+            .running
+            .iter()
+            .position(|running| now >= running.deadline)
+        {
+            self.finish(idx, Exit::TimedOut, true);
+        }
+        if !self.watch.needs_ticks() || self.running.iter().all(|one| now < one.next_tick) {
             return;
-        };
+        }
+        let is_passed = self.watch.is_passed();
+        for running in &mut self.running {
+            running.next_tick = now + TICK;
+            running.over_memory |= is_passed;
+        }
+        while is_passed && !self.running.is_empty() {
+            self.finish(0, Exit::Signal(libc::SIGKILL), true);
+        }
+    }
+
+    /// Ends a launch: kills what is left of it, reads the rest of its output, reports. While others run, only its
+    /// process group is killed; what has left that dies with the last launch.
+    fn finish(&mut self, idx: usize, exit: Exit, by_force: bool) {
+        let mut running = self.running.remove(idx);
         let duration = running.started.elapsed();
-        if by_force || !running.leave_running {
+        let is_last = self.running.is_empty();
+        if is_last && (by_force || !running.leave_running) {
             running.cpu += kill_everything();
             running.stdout.drain(usize::MAX);
             running.stderr.drain(usize::MAX);
         } else {
+            if by_force || !running.leave_running {
+                // Fails only when nothing is left of it.
+                let _ = killpg(running.pid, Signal::SIGKILL);
+            }
             running.stdout.drain(LAST_READS);
             running.stderr.drain(LAST_READS);
         }
@@ -348,7 +371,7 @@ impl Server {
             out_of_memory: running.over_memory || self.watch.kills() > running.kills_before,
         };
         let output = [running.stdout.kept, running.stderr.kept].concat();
-        self.answer(&FromInit::Ended(report), &output);
+        self.answer(&FromInit::Ended(running.id, report), &output);
     }
 
     fn answer(&mut self, message: &FromInit, payload: &[u8]) {

@@ -1,6 +1,7 @@
 //! Verdicts as JUnit XML, for the test pages of CI services.
 //!
-//! A suite a candidate; a test's class is its category. What broke on our side is an error, not a failure.
+//! A suite a candidate; a test's class is its category. What broke on our side is an error, not a failure, and what was
+//! not asked is skipped.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, Te
 
 use crate::domain::case::CaseId;
 use crate::domain::results::Facts;
-use crate::domain::verdict::{Outcome, Verdict};
+use crate::domain::verdict::{NOT_ASKED, Outcome, Verdict};
 use crate::domain::visible::{visible, visible_line};
 
 #[derive(Debug, thiserror::Error)]
@@ -94,6 +95,12 @@ fn test(verdict: &Verdict) -> TestCase {
             status.set_message(visible_line(&fault.message));
             status
         }
+        Outcome::NotAsked { why } => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_type(NOT_ASKED);
+            status.set_message(visible_line(why));
+            status
+        }
     };
     TestCase::new(visible_line(verdict.case.as_str()), status)
 }
@@ -117,18 +124,23 @@ mod tests {
             kind: FaultKind::Sandbox,
             message: nasty.to_owned(),
         });
+        let not_asked = Outcome::NotAsked {
+            why: nasty.to_owned(),
+        };
         let verdicts = [
             Verdict::gated("y", &case, failed, vec![("c".into(), Outcome::Passed)]),
             Verdict::gated("y", &CaseId::new("a/c"), Outcome::Passed, vec![]),
             Verdict::gated("x<", &case, invalid, vec![]),
+            Verdict::gated("x<", &CaseId::new("a/c"), not_asked, vec![]),
         ];
         let text = xml("run & co", &verdicts, &Facts::new(), |_, _| Some(1500)).unwrap();
         let read = Report::deserialize_from_str(&text).unwrap();
-        assert_eq!((read.tests, read.failures, read.errors), (3, 1, 1));
+        assert_eq!((read.tests, read.failures, read.errors), (4, 1, 1));
+        assert_eq!(read.test_suites[0].disabled, 1);
         assert_eq!(read.test_suites[0].name.as_str(), "x<");
         assert_eq!(read.test_suites[0].errors, 1);
         assert_eq!(read.test_suites[1].tests, 2);
-        assert_eq!(read.time, Some(Duration::from_millis(4500)));
+        assert_eq!(read.time, Some(Duration::from_millis(6000)));
         let TestCaseStatus::NonSuccess { description, .. } =
             &read.test_suites[1].test_cases[0].status
         else {

@@ -90,6 +90,12 @@ fn left_out(summary: &Summary) -> String {
             count(analysis.n_invalid, "invalid verdict", "invalid verdicts")
         ));
     }
+    if analysis.n_not_asked > 0 {
+        lines.push(format!(
+            "left out: {} not asked (the adapter of a shipping harness cannot express the case)",
+            count(analysis.n_not_asked, "verdict", "verdicts")
+        ));
+    }
     if summary.n_unfinished > 0 {
         lines.push(format!(
             "the run is not finished: {} not there yet",
@@ -134,7 +140,7 @@ fn candidates(analysis: &Analysis) -> String {
             percent(overall.rate),
             interval(overall.interval),
             format!("{}/{}", overall.passed, overall.counted),
-            (overall.invalid + overall.missing).to_string(),
+            overall.left_out().to_string(),
         ];
         row.extend(cells(&candidate.rates, |rate: &Rate| percent(rate.rate)));
         row

@@ -94,11 +94,11 @@ pub(super) fn code(summary: &Summary) -> ExitCode {
     } else if summary
         .verdicts
         .iter()
-        .all(|verdict| verdict.outcome.passed())
+        .any(|verdict| verdict.outcome.is_finding())
     {
-        ExitCode::Done
-    } else {
         ExitCode::Found
+    } else {
+        ExitCode::Done
     }
 }
 
@@ -111,7 +111,7 @@ pub(super) fn words(summary: &Summary, context: &Context) -> String {
     let bad: Vec<_> = summary
         .verdicts
         .iter()
-        .filter(|verdict| !verdict.outcome.passed())
+        .filter(|verdict| verdict.outcome.is_finding())
         .collect();
     // With several candidates the failures of the wrong ones are many and expected.
     if summary.plan.candidates.len() == 1 {

@@ -17,14 +17,14 @@ pub struct Args {
 pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
     let summary = rejudge::run(context, &Config { run: args.run })?;
     output.result(&summary, words)?;
-    let all_passed = summary
+    let found = summary
         .verdicts
         .iter()
-        .all(|verdict| verdict.outcome.passed());
-    Ok(if all_passed {
-        ExitCode::Done
-    } else {
+        .any(|verdict| verdict.outcome.is_finding());
+    Ok(if found {
         ExitCode::Found
+    } else {
+        ExitCode::Done
     })
 }
 

@@ -23,6 +23,10 @@ pub fn words(summary: &Summary) -> String {
     if any_invalid {
         header.push("invalid");
     }
+    let any_not_asked = summary.all.not_asked > 0;
+    if any_not_asked {
+        header.push("not asked");
+    }
     let rows = summary.candidates.iter().map(|candidate| {
         let mut row = vec![
             visible_line(&candidate.name).into_owned(),
@@ -35,6 +39,9 @@ pub fn words(summary: &Summary) -> String {
         }));
         if any_invalid {
             row.push(candidate.all.invalid.to_string());
+        }
+        if any_not_asked {
+            row.push(candidate.all.not_asked.to_string());
         }
         row
     });
@@ -60,6 +67,14 @@ pub fn words(summary: &Summary) -> String {
         )
         .expect("a String");
     }
+    if any_not_asked {
+        write!(
+            text,
+            "\nnot asked {}: the adapter of a shipping harness cannot express them; they are in no rate",
+            summary.all.not_asked
+        )
+        .expect("a String");
+    }
     if summary.without_category > 0 {
         write!(
             text,
@@ -75,7 +90,7 @@ pub fn words(summary: &Summary) -> String {
 pub fn verdict(verdict: &Verdict, more: Option<&str>) -> String {
     let word = verdict.outcome.word().to_uppercase();
     let mut text = format!("{:<45} {word:<7}", visible_line(verdict.case.as_str()));
-    if !verdict.outcome.passed() {
+    if verdict.outcome.is_finding() {
         write!(text, " {}", verdict.outcome.reason()).expect("a String");
     }
     let mut line = |name: &str, value: &str| {
@@ -92,6 +107,7 @@ pub fn verdict(verdict: &Verdict, more: Option<&str>) -> String {
             line("where", &failure.place);
         }
         Outcome::Invalid(fault) => line("fault", &fault.message),
+        Outcome::NotAsked { why } => line("why", why),
     }
     let controls: Vec<String> = verdict
         .controls
@@ -147,9 +163,17 @@ mod tests {
             kind: FaultKind::DiskFull,
             message: "full".to_owned(),
         });
+        let not_asked = Outcome::NotAsked {
+            why: "it has no tool todo".to_owned(),
+        };
+        assert!(
+            verdict(&Verdict::gated("z", &case, not_asked.clone(), vec![]), None)
+                .ends_with("NOT ASKED\n  why       it has no tool todo")
+        );
         let verdicts = [
             Verdict::gated("x", &case, invalid, vec![]),
             Verdict::gated("y", &case, Outcome::failed(Reason::Crash), vec![]),
+            Verdict::gated("z", &case, not_asked, vec![]),
         ];
         let text = words(&summarise(&verdicts, &Facts::new()));
         let check = |part: &str| assert!(text.contains(part), "{part:?} is not in:\n{text}");
@@ -157,7 +181,8 @@ mod tests {
         check("0/1");
         check("failed   1 (crash 1)");
         check("invalid  1 (disk-full 1)");
-        check("2 verdicts are on cases that the suite no longer holds");
+        check("not asked 1: ");
+        check("3 verdicts are on cases that the suite no longer holds");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::case::{Case, CaseId, Category, Role};
 use super::clause::{ClauseId, Scenario};
 use super::suite::Suite;
-use super::verdict::{Outcome, Verdict};
+use super::verdict::{NOT_ASKED, Outcome, Verdict};
 
 /// What a table says of a test case; controls have none, since they are in no denominator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -167,6 +167,7 @@ pub enum Status {
     Pass,
     Fail,
     Invalid,
+    NotAsked,
 }
 
 impl Status {
@@ -175,6 +176,7 @@ impl Status {
             Self::Pass => "pass",
             Self::Fail => "fail",
             Self::Invalid => "invalid",
+            Self::NotAsked => NOT_ASKED,
         }
     }
 }
@@ -185,6 +187,7 @@ impl From<&Outcome> for Status {
             Outcome::Passed => Self::Pass,
             Outcome::Failed(_) => Self::Fail,
             Outcome::Invalid(_) => Self::Invalid,
+            Outcome::NotAsked { .. } => Self::NotAsked,
         }
     }
 }
@@ -217,6 +220,7 @@ pub struct Tally {
     pub passed: usize,
     pub failed: usize,
     pub invalid: usize,
+    pub not_asked: usize,
 }
 
 impl Tally {
@@ -225,10 +229,11 @@ impl Tally {
             Outcome::Passed => self.passed += 1,
             Outcome::Failed(_) => self.failed += 1,
             Outcome::Invalid(_) => self.invalid += 1,
+            Outcome::NotAsked { .. } => self.not_asked += 1,
         }
     }
 
-    /// The denominator of a pass rate: invalid ones are in none.
+    /// The denominator of a pass rate: what is invalid or was not asked is in none.
     pub fn counted(&self) -> usize {
         self.passed + self.failed
     }
@@ -249,6 +254,7 @@ mod tests {
             passed,
             failed,
             invalid: 3,
+            not_asked: 5,
         };
         assert_eq!(tally(0, 0).rate(), None);
         assert_eq!(tally(1, 3).rate(), Some(0.25));

@@ -14,6 +14,10 @@ pub enum Outcome {
     Failed(Failure),
     /// Our side broke, or we do not know why; never counted as either.
     Invalid(Fault),
+    /// A shipping harness stands behind an adapter that cannot express the case; never counted as either.
+    NotAsked {
+        why: String,
+    },
 }
 
 /// Why a candidate failed.
@@ -30,6 +34,9 @@ pub struct Failure {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub place: String,
 }
+
+/// What stands for [`Outcome::NotAsked`] where others have a reason.
+pub const NOT_ASKED: &str = "not-asked";
 
 /// The closed list of reasons; [`Reason::rule`] says what follows from each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -135,6 +142,7 @@ impl Outcome {
                 FaultKind::Sandbox | FaultKind::Files => (true, false),
                 FaultKind::DiskFull | FaultKind::Unstable => (false, false),
             },
+            Self::NotAsked { .. } => (false, false),
         };
         Rule { retried, counted }
     }
@@ -143,12 +151,18 @@ impl Outcome {
         matches!(self, Self::Passed)
     }
 
-    /// `pass`, `fail` or `invalid`.
+    /// Failed or invalid: somebody has to look at it.
+    pub fn is_finding(&self) -> bool {
+        matches!(self, Self::Failed(_) | Self::Invalid(_))
+    }
+
+    /// `pass`, `fail`, `invalid` or `not asked`.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Passed => "pass",
             Self::Failed(_) => "fail",
             Self::Invalid(_) => "invalid",
+            Self::NotAsked { .. } => "not asked",
         }
     }
 
@@ -158,6 +172,7 @@ impl Outcome {
             Self::Passed => "pass",
             Self::Failed(failure) => failure.reason.as_str(),
             Self::Invalid(fault) => fault.kind.as_str(),
+            Self::NotAsked { .. } => NOT_ASKED,
         }
     }
 }
@@ -185,7 +200,7 @@ pub struct ControlSeen {
 impl Verdict {
     /// Gates a case's own outcome by its controls: PASS only when it and all of them passed.
     ///
-    /// A control that is invalid makes a pass invalid, since nobody knows whether it proves anything;
+    /// A control that is invalid or not asked makes a pass the same, since nobody knows whether it proves anything;
     /// a failure stays a failure.
     pub fn gated(
         candidate: &str,
@@ -197,10 +212,8 @@ impl Verdict {
             let failed = controls
                 .iter()
                 .find(|(_, outcome)| matches!(outcome, Outcome::Failed(_)));
-            let invalid = controls
-                .iter()
-                .find(|(_, outcome)| matches!(outcome, Outcome::Invalid(_)));
-            match (failed, invalid) {
+            let unknown = controls.iter().find(|(_, outcome)| !outcome.rule().counted);
+            match (failed, unknown) {
                 (Some((name, control)), _) => Outcome::Failed(Failure {
                     reason: Reason::Control,
                     expected: format!("control {name} passes"),
@@ -241,6 +254,12 @@ mod tests {
         })
     }
 
+    fn not_asked() -> Outcome {
+        Outcome::NotAsked {
+            why: "no such tool".into(),
+        }
+    }
+
     #[test]
     fn controls_gate_passes_only() {
         let check = |own: Outcome, controls: Vec<Outcome>, expected: &str| {
@@ -265,6 +284,8 @@ mod tests {
         check(failed(), vec![invalid()], "assertion");
         check(failed(), vec![failed()], "assertion");
         check(invalid(), vec![failed()], "sandbox");
+        check(Outcome::Passed, vec![not_asked()], "not-asked");
+        check(not_asked(), vec![failed()], "not-asked");
     }
 
     #[test]
@@ -272,5 +293,6 @@ mod tests {
         assert!(Outcome::Passed.rule().counted);
         assert!(Outcome::failed(Reason::Timeout).rule().counted);
         assert!(!invalid().rule().counted);
+        assert!(!not_asked().rule().counted && !not_asked().rule().retried);
     }
 }

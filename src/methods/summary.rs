@@ -45,7 +45,7 @@ pub fn summarise(verdicts: &[Verdict], facts: &Facts) -> Summary {
             .entry(&verdict.candidate)
             .or_insert_with(|| CandidateSummary::new(&verdict.candidate));
         candidate.all.add(&verdict.outcome);
-        if !verdict.outcome.passed() {
+        if verdict.outcome.is_finding() {
             *candidate
                 .reasons
                 .entry(verdict.outcome.reason())
@@ -78,6 +78,7 @@ pub fn summarise(verdicts: &[Verdict], facts: &Facts) -> Summary {
         summary.all.passed += candidate.all.passed;
         summary.all.failed += candidate.all.failed;
         summary.all.invalid += candidate.all.invalid;
+        summary.all.not_asked += candidate.all.not_asked;
         summary.vacuous += candidate.vacuous;
         for (reason, n) in &candidate.reasons {
             *summary.reasons.entry(reason).or_default() += n;
@@ -147,12 +148,14 @@ mod tests {
             message: String::new(),
         });
         let failed = Outcome::failed(Reason::Timeout);
+        let not_asked = Outcome::NotAsked { why: String::new() };
         let mut verdicts = vec![
             verdict("b", "p", Outcome::Passed, std::slice::from_ref(&failed)),
             verdict("b", "s", failed, &[]),
             verdict("a", "p", Outcome::Passed, &[Outcome::Passed]),
             verdict("a", "s", invalid, &[]),
             verdict("a", "gone", Outcome::Passed, &[]),
+            verdict("b", "q", not_asked, &[]),
         ];
         let summary = summarise(&verdicts, &facts);
         assert_eq!(summary.candidates[0].name, "a");
@@ -162,7 +165,9 @@ mod tests {
         assert_eq!(summary.candidates[1].rate, Some(0.0));
         assert_eq!(summary.candidates[1].vacuous, 1);
         assert_eq!(summary.candidates[1].boundary.failed, 1);
-        assert_eq!(summary.without_category, 1);
+        assert_eq!(summary.candidates[1].all.not_asked, 1);
+        assert_eq!(summary.all.not_asked, 1);
+        assert_eq!(summary.without_category, 2);
         assert_eq!(
             summary.reasons,
             BTreeMap::from([("control", 1), ("sandbox", 1), ("timeout", 1)])

@@ -85,7 +85,7 @@ fn table(run: &Run, candidate: Option<&str>) -> Result<Table> {
         not_passed: match candidate {
             Some(_) => shown
                 .into_iter()
-                .filter(|verdict| !verdict.outcome.passed())
+                .filter(|verdict| verdict.outcome.is_finding())
                 .collect(),
             None => Vec::new(),
         },

@@ -12,7 +12,7 @@ use crate::domain::case::{CaseId, Category};
 use crate::domain::clause::Scenario;
 use crate::domain::place::{Finding, Place};
 use crate::domain::results::{Row, Status};
-use crate::domain::verdict::{FaultKind, Reason};
+use crate::domain::verdict::{FaultKind, NOT_ASKED, Reason};
 
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
@@ -156,7 +156,7 @@ fn row(record: Record) -> Result<Row, String> {
     })
 }
 
-/// `pass`, `fail`, `invalid`, or the reason of a failure or a fault.
+/// `pass`, `fail`, `invalid`, `not-asked`, or the reason of a failure or a fault.
 fn status(word: &str) -> Result<Status, String> {
     let is_reason = Reason::ALL.iter().any(|reason| reason.as_str() == word);
     let is_fault = [
@@ -171,10 +171,11 @@ fn status(word: &str) -> Result<Status, String> {
         "pass" => Ok(Status::Pass),
         "fail" => Ok(Status::Fail),
         "invalid" => Ok(Status::Invalid),
+        NOT_ASKED => Ok(Status::NotAsked),
         _ if is_reason => Ok(Status::Fail),
         _ if is_fault => Ok(Status::Invalid),
         _ => Err(format!(
-            "{word:?} is no outcome: use pass, fail, invalid or a reason"
+            "{word:?} is no outcome: use pass, fail, invalid, not-asked or a reason"
         )),
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn group_row(
 }
 
 pub(super) fn reliability(table: &Table<'_>) -> Reliability {
-    let counts = |status: &Status| *status != Status::Invalid;
+    let counts = |status: &Status| matches!(status, Status::Pass | Status::Fail);
     let candidates: Vec<&CandidateRow<'_>> = table
         .candidates
         .values()

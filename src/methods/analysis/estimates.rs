@@ -35,7 +35,7 @@ pub fn estimates(analysis: &Analysis) -> Vec<Estimate> {
                 low: rate.interval.map(|i| i.low),
                 high: rate.interval.map(|i| i.high),
                 n: rate.counted,
-                left_out: rate.invalid + rate.missing,
+                left_out: rate.left_out(),
             });
         });
     }

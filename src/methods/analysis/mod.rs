@@ -26,6 +26,7 @@ pub struct Analysis {
     /// Groups of cases of which each is a seed with its variants.
     pub n_families: usize,
     pub n_invalid: usize,
+    pub n_not_asked: usize,
     /// Pairs of candidate and case without a verdict.
     pub n_missing: usize,
     pub candidates: Vec<CandidateRates>,
@@ -59,11 +60,19 @@ pub struct Rate {
     pub passed: usize,
     pub counted: usize,
     pub invalid: usize,
+    pub not_asked: usize,
     pub missing: usize,
     /// Passed ÷ counted.
     pub rate: Option<f64>,
     /// 95 %, over families.
     pub interval: Option<Interval>,
+}
+
+impl Rate {
+    /// Verdicts that are not in the denominator.
+    pub fn left_out(&self) -> usize {
+        self.invalid + self.not_asked + self.missing
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -81,7 +90,7 @@ pub struct Spread {
     pub sd: Option<f64>,
     /// Builds with a rate.
     pub n_builds: usize,
-    /// Invalid or missing, over all builds.
+    /// Invalid, not asked or missing, over all builds.
     pub left_out: usize,
     /// 95 %, over families, with the outcomes of all builds on a family in one cluster.
     pub interval: Option<Interval>,
@@ -170,6 +179,7 @@ pub fn analyse(rows: &[Row]) -> Analysis {
             .collect::<BTreeSet<_>>()
             .len(),
         n_invalid: candidates.iter().map(|c| c.rates.overall.invalid).sum(),
+        n_not_asked: candidates.iter().map(|c| c.rates.overall.not_asked).sum(),
         n_missing: candidates.iter().map(|c| c.rates.overall.missing).sum(),
         reliability: reliability(&table),
         ranks: model_ranks(&models),
@@ -205,7 +215,7 @@ fn models(table: &Table<'_>, candidates: &[CandidateRates]) -> Vec<ModelRates> {
                     mean: mean(&values),
                     sd: population_sd(&values),
                     n_builds: values.len(),
-                    left_out: all.iter().map(|rate| rate.invalid + rate.missing).sum(),
+                    left_out: all.iter().map(Rate::left_out).sum(),
                     interval: table.rate(&pooled, part).interval,
                 }
             });
@@ -224,7 +234,7 @@ mod tests {
     use crate::domain::case::{CaseId, Category};
     use crate::domain::results::Status;
 
-    /// `marks` is a sign a case: `+` pass, `-` fail, `?` invalid, blank missing.
+    /// `marks` is a sign a case: `+` pass, `-` fail, `?` invalid, `/` not asked, blank missing.
     fn rows(category: Category, candidates: &[(&str, &str, &str)]) -> Vec<Row> {
         let mut rows = Vec::new();
         for (model, build, marks) in candidates {
@@ -233,6 +243,7 @@ mod tests {
                     '+' => Status::Pass,
                     '-' => Status::Fail,
                     '?' => Status::Invalid,
+                    '/' => Status::NotAsked,
                     _ => continue,
                 };
                 let case = CaseId::new(format!("{category}/{idx:03}"));
@@ -288,7 +299,7 @@ mod tests {
     fn invalid_and_missing_are_in_no_estimate() {
         let rows = rows(
             Category::Permissions,
-            &[("a", "1", "++-?"), ("b", "1", "+- +"), ("c", "1", "????")],
+            &[("a", "1", "++-?"), ("b", "1", "+- +"), ("c", "1", "??//")],
         );
         let analysis = analyse(&rows);
         let rate = |idx: usize| &analysis.candidates[idx].rates.overall;
@@ -298,7 +309,10 @@ mod tests {
             (3, 1, Some(2.0 / 3.0))
         );
         assert_eq!((rate(2).rate, rate(2).interval), (None, None));
-        assert_eq!((analysis.n_invalid, analysis.n_missing), (5, 1));
+        assert_eq!(
+            (analysis.n_invalid, analysis.n_not_asked, analysis.n_missing),
+            (3, 2, 1)
+        );
         assert_eq!(analysis.models[2].rates.overall.mean, None);
         let row = &analysis.groups[0];
         // Case 0 passes twice, but c could have failed it; case 1 is told apart whatever c would have done.

@@ -99,6 +99,10 @@ impl<'a> Table<'a> {
                         rate.invalid += 1;
                         continue;
                     }
+                    Some(Status::NotAsked) => {
+                        rate.not_asked += 1;
+                        continue;
+                    }
                     Some(status) => usize::from(*status == Status::Pass),
                 };
                 rate.counted += 1;

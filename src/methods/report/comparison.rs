@@ -88,7 +88,7 @@ pub fn compare(
             case_changed: changed_cases.contains(&verdict.case),
         };
         match (&old.outcome, &verdict.outcome) {
-            (Outcome::Invalid(_), _) | (_, Outcome::Invalid(_)) => {
+            (was, is) if !was.rule().counted || !is.rule().counted => {
                 comparison.n_invalid += 1;
                 continue;
             }

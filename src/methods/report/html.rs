@@ -176,11 +176,12 @@ impl<'a> Marks<'a> {
     }
 }
 
-/// The class of a cell that tells how something ended: `p`, `f` or `i`.
+/// The class of a cell that tells how something ended: `p`, `f`, `i` or `m`.
 fn class_of(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Passed => "p",
         Outcome::Failed(_) => "f",
         Outcome::Invalid(_) => "i",
+        Outcome::NotAsked { .. } => "m",
     }
 }

@@ -69,7 +69,7 @@ fn summary(page: &mut Page, report: &Report) {
     let heads: Vec<&str> = ["candidate", "pass rate", "passed"]
         .into_iter()
         .chain(groups.iter().map(|group| group.heading()))
-        .chain(["invalid"])
+        .chain(["invalid", "not asked"])
         .collect();
     page.row(heads.iter().copied());
     page.row(
@@ -91,6 +91,7 @@ fn summary(page: &mut Page, report: &Report) {
             fraction(tally.unwrap_or_default())
         }));
         cells.push(candidate.all.invalid.to_string());
+        cells.push(candidate.all.not_asked.to_string());
         page.row(cells.iter().map(String::as_str));
     }
     let failed = report.summary.reasons.iter().filter(|(word, _)| {
@@ -121,7 +122,7 @@ fn comparison(page: &mut Page, report: &Report) {
     };
     page.line(&format!("\n## Against {}\n", escaped(&comparison.baseline)));
     page.line(&format!(
-        "{} verdicts compared; {} only here, {} only there, {} not comparable (invalid).",
+        "{} verdicts compared; {} only here, {} only there, {} not comparable (invalid or not asked).",
         comparison.n_compared, comparison.n_added, comparison.n_removed, comparison.n_invalid
     ));
     let mut list = |name: &str, changes: &[Change]| {

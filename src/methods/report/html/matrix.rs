@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::super::composition::Report;
 use super::{Marks, class_of};
 use crate::domain::case::{CaseId, Category};
-use crate::domain::verdict::{Outcome, Reason, Verdict};
+use crate::domain::verdict::{NOT_ASKED, Outcome, Reason, Verdict};
 use crate::domain::visible::visible_line;
 
 /// More candidates than this get upright heads.
@@ -43,6 +43,7 @@ pub fn filter(report: &Report) -> Markup {
                 @if report.comparison.is_some() { option value="regression" { "regressions" } }
                 @for reason in reasons { option value=(reason) { (reason) } }
                 @if report.summary.all.invalid > 0 { option value="invalid" { "invalid" } }
+                @if report.summary.all.not_asked > 0 { option value=(NOT_ASKED) { "not asked" } }
             } }
             button type="reset" { "Clear" }
             output aria-live="polite" {}
@@ -71,7 +72,10 @@ pub fn matrix(report: &Report, marks: &Marks<'_>) -> Markup {
             None if matches!(verdict.outcome, Outcome::Invalid(_)) => html! {
                 td.i { a href="#invalid" { (reason) } }
             },
-            None => html! { td class=(class) { (reason) } },
+            None => match &verdict.outcome {
+                Outcome::NotAsked { why } => html! { td.m title=(visible_line(why)) { (reason) } },
+                _ => html! { td class=(class) { (reason) } },
+            },
         }
     };
     let tall = candidates.len() > LEVEL_HEADS;

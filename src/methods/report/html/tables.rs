@@ -28,6 +28,9 @@ pub fn notices(report: &Report) -> Markup {
         @if !report.invalid.is_empty() {
             p.notice { strong { (report.invalid.len()) " units are invalid" } " and " (report.summary.all.invalid) " verdicts with them: our side broke. They are in no rate. " a href="#invalid" { "Which ones" } "." }
         }
+        @if report.summary.all.not_asked > 0 {
+            p.notice { strong { (report.summary.all.not_asked) " verdicts are not asked." } " A shipping harness was asked only what its adapter can express; the rest is in no rate, and the matrix says why." }
+        }
         @if report.summary.vacuous > 0 {
             p.notice { strong { (report.summary.vacuous) " passes prove nothing." } " The case's own assertions held, but a positive control failed, so they count as failures. " a href="#controls" { "Which controls" } "." }
         }
@@ -71,6 +74,7 @@ pub fn summary(report: &Report) -> Markup {
                     th.n scope="col" { "ordinary" }
                     th.n scope="col" { "boundary" }
                     th.n scope="col" { "invalid" }
+                    @if report.summary.all.not_asked > 0 { th.n scope="col" { "not asked" } }
                 } }
                 tbody {
                     @for candidate in candidates {
@@ -91,6 +95,7 @@ pub fn summary(report: &Report) -> Markup {
                             td.n { (fraction(candidate.ordinary)) }
                             td.n { (fraction(candidate.boundary)) }
                             td.n.i[candidate.all.invalid > 0] { (candidate.all.invalid) }
+                            @if report.summary.all.not_asked > 0 { td.n { (candidate.all.not_asked) } }
                         }
                     }
                 }
@@ -133,7 +138,7 @@ pub fn comparison(comparison: &Comparison, marks: &Marks<'_>) -> Markup {
         }
     };
     html! {
-        p { (comparison.n_compared) " verdicts compared; " (comparison.n_added) " only here, " (comparison.n_removed) " only there, " (comparison.n_invalid) " not comparable since one of the two is invalid."
+        p { (comparison.n_compared) " verdicts compared; " (comparison.n_added) " only here, " (comparison.n_removed) " only there, " (comparison.n_invalid) " not comparable since one of the two is invalid or not asked."
             @if !comparison.new_candidates.is_empty() {
                 " The baseline does not have: " @for (idx, name) in comparison.new_candidates.iter().enumerate() { @if idx > 0 { ", " } (visible_line(name)) } "."
             }

@@ -4,12 +4,13 @@
 //! `cargo bench --bench evaluate` prints CPU (user + system of all processes, from getrusage) and wall time a case,
 //! medians over the rounds, and the time from the start of the program to the end of a run of one empty case.
 
+use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use doc2harness::adapters::mock::Mock;
+use doc2harness::adapters::mock::{BASE_PATH, Mock};
 use doc2harness::domain::case::{Case, CaseId};
 
 const N_CASES: usize = 40;
@@ -142,7 +143,7 @@ fn bare(root: &Path) {
     let port = listener.local_addr().expect("is bound").port();
     let mock = Mock::serve(listener).expect("serves");
     for _ in 0..N_CASES {
-        mock.begin(case.launches[0].script.clone());
+        mock.begin(BASE_PATH, case.launches[0].script.clone(), BTreeSet::new());
         let status = Command::new("/usr/bin/python3")
             .args([
                 root.join("bare/harness").as_os_str(),
@@ -155,7 +156,7 @@ fn bare(root: &Path) {
             .status()
             .expect("starts");
         assert!(status.success());
-        assert_eq!(mock.end().len(), 2);
+        assert_eq!(mock.end(BASE_PATH).len(), 2);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The mock model: an HTTP server that answers a candidate's model calls from a case's script.
 //! No randomness, no clock: the same requests get the same bytes.
 
+mod launches;
 mod script;
 mod server;
 mod wire;

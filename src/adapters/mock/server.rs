@@ -1,11 +1,10 @@
 //! The listener's side: one server a cell, which lives through all its launches and keeps every request.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::io;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
@@ -13,18 +12,20 @@ use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Empty, Full, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::header::{CONTENT_TYPE, RETRY_AFTER};
+use hyper::http::request::Parts;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::script::Script;
+use super::launches::Launches;
 use super::wire::{self, Answer};
 use crate::domain::case::Reply;
 use crate::domain::evidence::{Exchange, ReplyKind};
 
-/// What comes before `/chat/completions`.
+/// What comes before `/chat/completions`; launches beside others have a folder of their own before it.
 pub const BASE_PATH: &str = "/v1";
 
 /// A request's body may be so long; a longer one is refused and kept as a bad request.
@@ -46,17 +47,15 @@ pub enum MockError {
 /// A running mock. Dropped, it closes the listener and every connection.
 #[derive(Debug)]
 pub struct Mock {
-    state: Arc<Mutex<State>>,
+    state: Arc<State>,
     server: JoinHandle<()>,
 }
 
 #[derive(Debug)]
 struct State {
-    script: Script,
-    since: Instant,
-    exchanges: Vec<Exchange>,
-    n_requests: usize,
-    n_bytes: usize,
+    launches: Mutex<Launches>,
+    /// Counts what happened: a request came, a held one was released.
+    news: watch::Sender<u64>,
 }
 
 impl Mock {
@@ -64,32 +63,41 @@ impl Mock {
     pub fn serve(listener: TcpListener) -> Result<Self, MockError> {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let state = Arc::new(Mutex::new(State {
-            script: Script::default(),
-            since: Instant::now(),
-            exchanges: Vec::new(),
-            n_requests: 0,
-            n_bytes: 0,
-        }));
+        let state = Arc::new(State {
+            launches: Mutex::new(Launches::default()),
+            news: watch::Sender::new(0),
+        });
         let server = tokio::spawn(accept(listener, state.clone()));
         Ok(Self { state, server })
     }
 
-    /// A launch begins: from now on this script answers.
-    pub fn begin(&self, replies: Vec<Reply>) {
-        let mut state = lock(&self.state);
-        state.script = Script::new(replies);
-        state.since = Instant::now();
-        state.exchanges.clear();
-        state.n_requests = 0;
-        state.n_bytes = 0;
+    /// A launch begins: from now on this script answers what is asked below `base_path`. The replies to the requests
+    /// of these numbers (from 1, among those with tools) wait until they are released or the launch is over.
+    pub fn begin(&self, base_path: &str, replies: Vec<Reply>, held: BTreeSet<usize>) {
+        self.state.launches().begin(base_path, replies, held);
     }
 
     /// The launch is over: everything that it asked, in the order of arrival.
-    pub fn end(&self) -> Vec<Exchange> {
-        let mut state = lock(&self.state);
-        state.script = Script::default();
-        std::mem::take(&mut state.exchanges)
+    pub fn end(&self, base_path: &str) -> Vec<Exchange> {
+        let exchanges = self.state.launches().end(base_path);
+        self.state.tell();
+        exchanges
+    }
+
+    /// Requests with tools that the launch has made.
+    pub fn n_requests(&self, base_path: &str) -> usize {
+        self.state.launches().n_main(base_path)
+    }
+
+    /// Lets the reply to a held request go.
+    pub fn release(&self, base_path: &str, request: usize) {
+        self.state.launches().release(base_path, request);
+        self.state.tell();
+    }
+
+    /// Changes whenever a request comes.
+    pub fn news(&self) -> watch::Receiver<u64> {
+        self.state.news.subscribe()
     }
 }
 
@@ -99,11 +107,23 @@ impl Drop for Mock {
     }
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().expect("no holder of this lock panics")
+impl State {
+    fn launches(&self) -> MutexGuard<'_, Launches> {
+        self.launches.lock().expect("no holder of this lock panics")
+    }
+
+    fn tell(&self) {
+        self.news.send_modify(|n| *n += 1);
+    }
+
+    async fn until_released(&self, base_path: &str, request: usize) {
+        let released = |_: &u64| !self.launches().is_held(base_path, request);
+        // The sender lives as long as we do.
+        let _ = self.news.subscribe().wait_for(released).await;
+    }
 }
 
-async fn accept(listener: tokio::net::TcpListener, state: Arc<Mutex<State>>) {
+async fn accept(listener: tokio::net::TcpListener, state: Arc<State>) {
     // The set dies with this task, and all connections with it.
     let mut connections = JoinSet::new();
     loop {
@@ -136,52 +156,68 @@ async fn accept(listener: tokio::net::TcpListener, state: Arc<Mutex<State>>) {
 
 type Body = BoxBody<Bytes, io::Error>;
 
-async fn respond(request: Request<Incoming>, state: &Mutex<State>) -> Response<Body> {
+async fn respond(request: Request<Incoming>, state: &State) -> Response<Body> {
     let (head, body) = request.into_parts();
     let body = Limited::new(body, BODY_LIMIT_BYTES).collect().await;
     let bytes = body.map(|body| body.to_bytes()).unwrap_or_default();
-    let parsed: Option<Value> = serde_json::from_slice(&bytes).ok().filter(Value::is_object);
-    let known =
-        head.method == Method::POST && head.uri.path() == format!("{BASE_PATH}/chat/completions");
+    let (answer, main) = answer(&head, &bytes, &mut state.launches());
+    state.tell();
+    if let Some((base_path, request)) = main {
+        state.until_released(&base_path, request).await;
+    }
+    send(answer).await
+}
+
+/// The answer to a request, which is kept; and for one with tools its launch and its number there.
+fn answer(
+    head: &Parts,
+    bytes: &Bytes,
+    launches: &mut Launches,
+) -> (Answer, Option<(String, usize)>) {
+    let Some(served) = launches.of(head.uri.path()) else {
+        return (wire::error(404, "not_found", None), None);
+    };
+    let parsed: Option<Value> = serde_json::from_slice(bytes).ok().filter(Value::is_object);
+    let known = head.method == Method::POST
+        && head.uri.path() == format!("{}/chat/completions", served.base_path);
     // An empty list is that of a role without tools: still the conversation.
     let side = parsed
         .as_ref()
         .is_some_and(|body| body.get("tools").is_none_or(Value::is_null));
-    let answer = {
-        let mut state = lock(state);
-        state.n_requests += 1;
-        let n = state.n_requests;
-        let (kind, answer) = match (&parsed, known) {
-            (_, false) => (ReplyKind::NotFound, wire::error(404, "not_found", None)),
-            (None, true) => (ReplyKind::BadRequest, wire::error(400, "bad_request", None)),
-            (Some(body), true) => {
-                let (kind, reply) = state.script.next(side);
-                let answer = wire::answer(n, body, &reply);
-                (kind, answer)
-            }
-        };
-        state.n_bytes += bytes.len();
-        let kept = state.exchanges.len() < KEPT_REQUESTS && state.n_bytes <= KEPT_BYTES;
-        let at_ms = u64::try_from(state.since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let body = match (kept, parsed) {
-            (true, Some(body)) => body,
-            (true, None) => Value::String(String::from_utf8_lossy(&bytes).into_owned()),
-            (false, _) => Value::Null,
-        };
-        if kept || state.exchanges.len() < 2 * KEPT_REQUESTS {
-            state.exchanges.push(Exchange {
-                at_ms,
-                method: head.method.to_string(),
-                path: head.uri.path().to_owned(),
-                headers: kept_headers(&head.headers),
-                body,
-                side,
-                reply: if kept { kind } else { ReplyKind::Overrun },
-            });
+    let main = (known && parsed.is_some() && !side).then(|| {
+        served.n_main += 1;
+        (served.base_path.clone(), served.n_main)
+    });
+    served.n_requests += 1;
+    let (kind, answer) = match (&parsed, known) {
+        (_, false) => (ReplyKind::NotFound, wire::error(404, "not_found", None)),
+        (None, true) => (ReplyKind::BadRequest, wire::error(400, "bad_request", None)),
+        (Some(body), true) => {
+            let (kind, reply) = served.script.next(side);
+            let answer = wire::answer(served.n_requests, body, &reply);
+            (kind, answer)
         }
-        answer
     };
-    send(answer).await
+    served.n_bytes += bytes.len();
+    let kept = served.exchanges.len() < KEPT_REQUESTS && served.n_bytes <= KEPT_BYTES;
+    let at_ms = u64::try_from(served.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let body = match (kept, parsed) {
+        (true, Some(body)) => body,
+        (true, None) => Value::String(String::from_utf8_lossy(bytes).into_owned()),
+        (false, _) => Value::Null,
+    };
+    if kept || served.exchanges.len() < 2 * KEPT_REQUESTS {
+        served.exchanges.push(Exchange {
+            at_ms,
+            method: head.method.to_string(),
+            path: head.uri.path().to_owned(),
+            headers: kept_headers(&head.headers),
+            body,
+            side,
+            reply: if kept { kind } else { ReplyKind::Overrun },
+        });
+    }
+    (answer, main)
 }
 
 fn kept_headers(headers: &hyper::HeaderMap) -> BTreeMap<String, String> {
@@ -273,7 +309,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("binds");
         let at = listener.local_addr().expect("bound");
         let mock = Mock::serve(listener).expect("serves");
-        mock.begin(vec![
+        let begin = |replies| mock.begin(BASE_PATH, replies, BTreeSet::new());
+        begin(vec![
             Reply {
                 say: Some("first".into()),
                 ..Reply::default()
@@ -304,7 +341,7 @@ mod tests {
         assert!(ask(at, "/v1/chat/completions", tools).contains("end of script"));
 
         let kinds: Vec<ReplyKind> = mock
-            .end()
+            .end(BASE_PATH)
             .into_iter()
             .map(|exchange| exchange.reply)
             .collect();
@@ -320,5 +357,45 @@ mod tests {
         drop(mock);
         std::thread::sleep(std::time::Duration::from_millis(50));
         assert!(TcpStream::connect(at).is_err(), "the listener is closed");
+    }
+
+    #[test]
+    fn launches_are_told_apart_by_their_path_and_a_held_reply_waits() {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let _guard = runtime.enter();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("binds");
+        let at = listener.local_addr().expect("bound");
+        let mock = Mock::serve(listener).expect("serves");
+        let say = |text: &str| {
+            vec![Reply {
+                say: Some(text.into()),
+                ..Reply::default()
+            }]
+        };
+        let tools = r#"{"model":"m","messages":[],"tools":[{}]}"#;
+        mock.begin(BASE_PATH, say("first"), BTreeSet::from([1]));
+        mock.begin("/launch-2/v1", say("second"), BTreeSet::new());
+        let held = std::thread::spawn(move || ask(at, "/v1/chat/completions", tools));
+        let mut news = mock.news();
+        runtime.block_on(async {
+            while mock.n_requests(BASE_PATH) == 0 {
+                news.changed().await.expect("the mock lives");
+            }
+        });
+        assert!(ask(at, "/launch-2/v1/chat/completions", tools).contains("second"));
+        assert!(ask(at, "/elsewhere", "{}").starts_with("HTTP/1.1 404"));
+        assert!(!held.is_finished());
+        mock.release(BASE_PATH, 1);
+        assert!(held.join().expect("answers").contains("first"));
+        assert_eq!(
+            mock.end(BASE_PATH).len(),
+            2,
+            "with what lies below no base path"
+        );
+        assert_eq!(mock.end("/launch-2/v1").len(), 1);
     }
 }

@@ -1,5 +1,6 @@
 //! One launch of a case: the command of its route, its environment, and what came of it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::{CANDIDATE, PORT, terminal};
@@ -20,13 +21,8 @@ pub(super) async fn run(
 ) -> Result<LaunchEvidence, SandboxError> {
     let order = order(launch, bindings);
     let argv = order.argv.clone();
-    mock.begin(
-        launch
-            .script
-            .iter()
-            .map(|reply| expand(reply, bindings))
-            .collect(),
-    );
+    let script = launch.script.iter().map(|reply| expand(reply, bindings));
+    mock.begin(BASE_PATH, script.collect(), BTreeSet::new());
     let (ended, screen) = match launch.route {
         Route::Terminal => {
             let (ended, seen) = terminal::run(launch, order, bindings, cell).await?;
@@ -34,7 +30,7 @@ pub(super) async fn run(
         }
         Route::Cli | Route::Headless | Route::Api => (cell.launch(order).await?, None),
     };
-    let requests = mock.end();
+    let requests = mock.end(BASE_PATH);
     Ok(evidence(argv, ended, screen, requests))
 }
 

@@ -18,6 +18,9 @@ pub struct Args {
     /// Cluster the relevant issues of a judged set instead and print how good the clusters are; nothing is stored
     #[arg(long, value_name = "DIR")]
     judge: Option<PathBuf>,
+    /// Hide the judged set among the issues of these files and folders
+    #[arg(long, value_name = "PATH", requires = "judge", num_args = 1..)]
+    among: Vec<PathBuf>,
 }
 
 pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
@@ -27,7 +30,10 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
         ..Config::read(&context.project)?
     };
     match &args.judge {
-        Some(folder) => output.result(&cluster::judge(context, &config, folder)?, judged)?,
+        Some(folder) => output.result(
+            &cluster::judge(context, &config, folder, &args.among)?,
+            judged,
+        )?,
         None => output.result(&cluster::run(context, &config)?, words)?,
     }
     Ok(ExitCode::Done)

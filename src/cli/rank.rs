@@ -21,6 +21,9 @@ pub struct Args {
     /// DIR holds issues.jsonl and judgements.jsonl, as data/sample does.
     #[arg(long, value_name = "DIR")]
     judge: Option<PathBuf>,
+    /// Hide the judged set among the issues of these files and folders
+    #[arg(long, value_name = "PATH", requires = "judge", num_args = 1..)]
+    among: Vec<PathBuf>,
 }
 
 pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
@@ -31,7 +34,7 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
     if let Some(key) = &args.explain {
         output.result(&rank::explain(context, &config, key)?, explanation)?;
     } else if let Some(folder) = &args.judge {
-        output.result(&rank::judge(context, &config, folder)?, judged)?;
+        output.result(&rank::judge(context, &config, folder, &args.among)?, judged)?;
     } else {
         output.result(&rank::run(context, &config)?, words)?;
     }
@@ -67,20 +70,30 @@ fn words(summary: &Summary) -> String {
 fn judged(judged: &Judged) -> String {
     let figure = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.4}"));
     let mut text = format!(
-        "{} issues, {} of them relevant, {} more without a judgement\n\n\
-         average precision  {}\nnDCG@50            {}\nWSS@95             {}\n\n",
-        judged.n_issues,
-        judged.n_relevant,
-        judged.n_unjudged,
-        figure(judged.average_precision),
-        figure(judged.ndcg_50),
-        figure(judged.wss_95),
+        "{} issues judged, {} of them relevant, {} more without a judgement\n\n",
+        judged.n_issues, judged.n_relevant, judged.n_unjudged,
     );
+    let mut figures = vec![("the judged alone", &judged.judged)];
+    if judged.n_unjudged > 0 {
+        figures.push(("hidden among all", &judged.hidden));
+    }
+    text += &output::table(
+        &["", "average precision", "nDCG@50", "WSS@95"],
+        figures.into_iter().map(|(name, figures)| {
+            vec![
+                name.to_owned(),
+                figure(figures.average_precision),
+                figure(figures.ndcg_50),
+                figure(figures.wss_95),
+            ]
+        }),
+    );
+    text += "\n\n";
     text += &output::table(
         &["place", "relevant", "score", "best clause", "title"],
-        judged.ranking.iter().enumerate().map(|(idx, issue)| {
+        judged.ranking.iter().map(|issue| {
             vec![
-                (idx + 1).to_string(),
+                issue.place.to_string(),
                 issue.relevant.to_string(),
                 format!("{:.3}", issue.score),
                 best(issue.clause.as_deref()),
@@ -94,7 +107,7 @@ fn judged(judged: &Judged) -> String {
 fn explanation(explanation: &Explanation) -> String {
     let relevance = &explanation.ranked.relevance;
     let mut text = format!(
-        "{}  {}\n{}\nplace {} of {}, score {:.3} = matched {:.3} × factor {:.3}\n",
+        "{}  {}\n{}\nplace {} of {}, score {:.3} = matched {:.3} × factor {:.3} × length {:.3}\n",
         explanation.ranked.key,
         visible_line(&explanation.title),
         explanation.url,
@@ -103,6 +116,7 @@ fn explanation(explanation: &Explanation) -> String {
         relevance.score,
         relevance.matched,
         relevance.factor,
+        relevance.length,
     );
     if !relevance.outside.is_empty() {
         text += &format!("points outside: {}\n", relevance.outside.join(", "));

@@ -35,12 +35,14 @@ pub struct ClauseScore {
 /// A score and what it was made of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Relevance {
-    /// `matched` × `factor`; comparable within one ranking only.
+    /// `matched` × `factor` × `length`; comparable within one ranking only.
     pub score: f64,
     /// From the scores of the best clauses.
     pub matched: f64,
     /// 1 when nothing points outside the document, less with every term that does.
     pub factor: f64,
+    /// Below 1 for a report that is longer than most, since a long one meets more clauses by chance.
+    pub length: f64,
     /// The words that point outside, as `topic: word`, in order.
     pub outside: Vec<String>,
     /// The best clauses, the best first.

@@ -26,7 +26,14 @@ pub struct Weights {
     /// How much a term that points outside the document weighs against an issue, in its title and elsewhere.
     pub outside_title: f64,
     pub outside_body: f64,
+    /// Power of the length by which a score is divided.
+    pub length: f64,
 }
+
+/// Distinct terms of title and prose of a report of ordinary length; `length` leaves such a score alone.
+const ORDINARY_LENGTH: f64 = 50.0;
+/// What is added to every length, so that a report of three words is not taken for one that says much in few.
+const SHORTEST_LENGTH: f64 = 40.0;
 
 /// The query of a clause: its terms with their weights.
 #[derive(Debug, Clone, PartialEq)]
@@ -182,10 +189,14 @@ pub fn relevance(
     let weight =
         in_title.len() as f64 * weights.outside_title + in_body.len() as f64 * weights.outside_body;
     let factor = 1.0 / (1.0 + weight);
+    let n_distinct = title.iter().chain(body).collect::<BTreeSet<_>>().len() as f64;
+    let length =
+        ((SHORTEST_LENGTH + ORDINARY_LENGTH) / (SHORTEST_LENGTH + n_distinct)).powf(weights.length);
     Relevance {
-        score: rounded(matched * factor),
+        score: rounded(matched * factor * length),
         matched: rounded(matched),
         factor: rounded(factor),
+        length: rounded(length),
         outside: in_title.union(&in_body).cloned().collect(),
         clauses: best,
     }
@@ -211,6 +222,7 @@ mod tests {
             best_share: 0.5,
             outside_title: 1.0,
             outside_body: 0.5,
+            length: 0.0,
         }
     }
 
@@ -254,6 +266,31 @@ mod tests {
         let best = matches.best(0, 2);
         assert_eq!(best[0].clause.as_str(), "a.a.a");
         assert!(best[0].score > best[1].score);
+    }
+
+    #[test]
+    fn of_two_reports_that_match_alike_the_shorter_one_comes_first() {
+        let weights = Weights {
+            length: 0.5,
+            ..weights()
+        };
+        let best = || {
+            vec![ClauseScore {
+                clause: "a.a.a".parse().expect("an id"),
+                score: 2.0,
+            }]
+        };
+        let check = |n_words: usize, expected: f64| {
+            // A word that comes again makes a report no longer.
+            let body: Vec<String> = (0..2 * n_words)
+                .map(|n| format!("w{}", n % n_words))
+                .collect();
+            let found = relevance(best(), &[], &body, &Outside::new(), &weights);
+            assert_eq!(found.length, expected, "{n_words}");
+            assert_eq!(found.score, rounded(1.5 * expected), "{n_words}");
+        };
+        check(50, 1.0);
+        check(320, 0.5);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A judged set with its issues, for `rank --judge` and `cluster --judge`.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Classify, Failure, Kind, Result};
 use crate::domain::issue::{Issue, IssueKey};
@@ -18,20 +18,26 @@ pub struct JudgedSet {
 }
 
 impl JudgedSet {
-    /// Reads a folder; pull requests are left out, broken rows are faults of the set.
-    pub fn read(folder: &Path) -> Result<Self> {
+    /// Reads a folder, and the files or folders of issues among which those of the set are hidden. Pull requests are
+    /// left out, broken rows are faults of the set; of an issue that is there twice the set's own stays.
+    pub fn read(folder: &Path, among: &[PathBuf]) -> Result<Self> {
         let judgements = judged::read(folder).map_err(|findings| Failure::findings(&findings))?;
-        let rows = issue_files::read(&judged::issues_file(folder)).kind(Kind::User)?;
         let mut issues: Vec<Issue> = Vec::new();
         let mut findings = Vec::new();
-        for row in rows {
-            let parsed = row.and_then(|(place, value)| {
-                issue_form::row(&value, None).map_err(|message| Finding::new(place, message))
-            });
-            match parsed {
-                Ok(Row::Issue(issue)) => issues.push(*issue),
-                Ok(Row::PullRequest(_)) => {}
-                Err(finding) => findings.push(finding),
+        let mut files = vec![judged::issues_file(folder)];
+        for path in among {
+            files.extend(issue_files::list(path).kind(Kind::User)?);
+        }
+        for file in files {
+            for row in issue_files::read(&file).kind(Kind::User)? {
+                let parsed = row.and_then(|(place, value)| {
+                    issue_form::row(&value, None).map_err(|message| Finding::new(place, message))
+                });
+                match parsed {
+                    Ok(Row::Issue(issue)) => issues.push(*issue),
+                    Ok(Row::PullRequest(_)) => {}
+                    Err(finding) => findings.push(finding),
+                }
             }
         }
         if !findings.is_empty() {

@@ -18,7 +18,7 @@ use crate::storage::database::Database;
 use crate::storage::{issues, settings};
 
 /// Raised when the calculation changes, so that stored rankings count as stale.
-const CALCULATION: u32 = 2;
+const CALCULATION: u32 = 3;
 
 /// Clauses that are kept with each issue: enough for clusters to meet in; people are shown fewer.
 pub const N_CLAUSES: usize = 30;

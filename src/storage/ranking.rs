@@ -22,6 +22,7 @@ pub fn replace(database: &mut Database, ranking: &[RankedIssue]) -> Result<(), D
             let parts = Parts {
                 matched: relevance.matched,
                 factor: relevance.factor,
+                length: relevance.length,
                 outside: relevance.outside.clone(),
             };
             insert.execute(params![
@@ -69,7 +70,14 @@ const COLUMNS: &str = "repository, number, place, score, parts, clauses";
 struct Parts {
     matched: f64,
     factor: f64,
+    /// Rankings that were stored before there was one.
+    #[serde(default = "one")]
+    length: f64,
     outside: Vec<String>,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 fn json<T: serde::Serialize>(value: &T) -> String {
@@ -89,6 +97,7 @@ fn ranked(row: &Row<'_>) -> rusqlite::Result<RankedIssue> {
             score: row.get(3)?,
             matched: parts.matched,
             factor: parts.factor,
+            length: parts.length,
             outside: parts.outside,
             clauses,
         },
@@ -123,6 +132,7 @@ mod tests {
                 score: 1.5 / place as f64,
                 matched: 1.5,
                 factor: 1.0,
+                length: 0.9,
                 outside: vec!["vendor: bill".into()],
                 clauses: vec![ClauseScore {
                     clause: "a.b.c".parse().expect("an id"),

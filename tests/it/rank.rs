@@ -68,13 +68,51 @@ fn the_sample_is_ranked_well() {
         (&95.into(), &67.into())
     );
     let at_least = |figure: &str, least: f64| {
-        let value = judged[figure].as_f64().expect("a number");
+        let value = judged["judged"][figure].as_f64().expect("a number");
         assert!(value >= least, "{figure} is {value}");
     };
     at_least("average_precision", 0.98);
     at_least("ndcg_50", 0.98);
     at_least("wss_95", 0.2);
     assert_eq!(judged["ranking"][0]["relevant"], 2);
+}
+
+#[test]
+fn a_judged_set_can_be_hidden_among_other_issues() {
+    let project = Project::new();
+    let row = |repository: &str, number: u64, title: &str| {
+        format!(r#"{{"repository": "{repository}", "number": {number}, "title": "{title}"}}"#)
+            + "\n"
+    };
+    let others: String = (1..6)
+        .map(|number| row("o/n", number, "deny rule does not stop the edit tool"))
+        .collect();
+    // Of an issue that is there twice the set's own stays.
+    project.write(
+        "others.jsonl",
+        &(others + &row("example/harness-a", 1540, "x")),
+    );
+    let folder = repository().join("data/sample");
+    let sample = folder.to_str().expect("UTF-8");
+    let judged = project.json(&["rank", "--judge", sample, "--among", "others.jsonl"]);
+    assert_eq!(
+        (&judged["n_issues"], &judged["n_unjudged"]),
+        (&95.into(), &5.into())
+    );
+    let precision = |of: &str| judged[of]["average_precision"].as_f64().expect("a number");
+    assert!(
+        precision("hidden") < precision("judged"),
+        "{}",
+        judged["hidden"]
+    );
+    let places = judged["ranking"].as_array().expect("a list");
+    assert!(
+        places
+            .iter()
+            .any(|issue| { issue["key"] == "example/harness-a#1540" && issue["title"] != "x" })
+    );
+    assert_eq!(places.len(), 95);
+    assert!(places[94]["place"].as_u64() > Some(95), "places count all");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The quality of the clusters on a judged set: its relevant issues are clustered, nothing is stored.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -21,10 +21,15 @@ pub struct Judged {
     pub clusters: Vec<Cluster>,
 }
 
-pub fn judge(context: &Context, config: &Config, folder: &Path) -> Result<Judged> {
+pub fn judge(
+    context: &Context,
+    config: &Config,
+    folder: &Path,
+    among: &[PathBuf],
+) -> Result<Judged> {
     let document = documents::read(&context.project.document())
         .map_err(|findings| Failure::findings(&findings))?;
-    let set = JudgedSet::read(folder)?;
+    let set = JudgedSet::read(folder, among)?;
     let scoring = Scoring::new(&set.issues, &document, &config.scoring)?;
     let mut ranking = scoring.ranking();
     ranking.retain(|ranked| {

@@ -97,6 +97,9 @@ async fn cell(sandbox: &dyn Sandbox) {
     let spec = CellSpec {
         label: "bench".into(),
         mounts: Vec::new(),
+        folders: ["/workspace", "/outside", "/home/user"]
+            .map(PathBuf::from)
+            .to_vec(),
         limits: Limits::default(),
         port: 8400,
     };

@@ -17,6 +17,9 @@ pub struct Evidence {
     /// Keys are paths as a fixture writes them: `a.txt`, `{outside}/b`, `{home}/c`, `{state}/d`.
     pub files_before: BTreeMap<String, FileState>,
     pub files_after: BTreeMap<String, FileState>,
+    /// At the end there was more than is read back; what is not in `files_after` may be there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub files_cut: bool,
 }
 
 pub const EVIDENCE_FORMAT: u32 = 1;

@@ -54,6 +54,8 @@ pub enum Reason {
     Contract,
     /// It asked the model more often than the script foresees.
     ScriptOverrun,
+    /// It wrote more output, or left more files, than is looked at: an absence there would prove nothing.
+    Limit,
 }
 
 /// What broke on our side.
@@ -86,13 +88,14 @@ pub struct Rule {
 }
 
 impl Reason {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Assertion,
         Self::Control,
         Self::Timeout,
         Self::Crash,
         Self::Contract,
         Self::ScriptOverrun,
+        Self::Limit,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -103,6 +106,7 @@ impl Reason {
             Self::Crash => "crash",
             Self::Contract => "contract",
             Self::ScriptOverrun => "script-overrun",
+            Self::Limit => "limit",
         }
     }
 }

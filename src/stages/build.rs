@@ -206,6 +206,7 @@ async fn run_builder(
     let spec = CellSpec {
         label: "build".to_owned(),
         mounts,
+        folders: Vec::new(),
         limits: config.settings.limits.clone(),
         port: PORT,
     };

@@ -1,7 +1,7 @@
 //! The contract check of one candidate: its form is judged by parsing, then in cells without network it is compiled,
 //! installed, and each of its commands is called once. Behaviour is for the suite.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::install::{self, Installed};
 use super::trial::{CANDIDATE, Cells, PORT};
 use super::{Classify, Context, Failure, Kind, Result};
-use crate::adapters::folders::{self, Folders};
+use crate::adapters::folders;
 use crate::adapters::mock::BASE_PATH;
 use crate::adapters::sandbox::{
     Cell, CellSpec, Ended, Exit, Launch, Limits, Mount, Sandbox, SandboxError,
@@ -177,7 +177,7 @@ async fn check_in(bench: &Bench<'_>, candidate: &Candidate, root: &Path) -> Resu
         };
         match installed {
             Installed::Tree(tree) => {
-                n_calls = call_all(bench, &tree, root, &mut findings).await?;
+                n_calls = call_all(bench, &tree, &mut findings).await?;
             }
             Installed::Refused(why) => findings.push(at(INSTALL, 1, shown(&why))),
         }
@@ -202,7 +202,7 @@ async fn check_in(bench: &Bench<'_>, candidate: &Candidate, root: &Path) -> Resu
 }
 
 async fn compile(bench: &Bench<'_>, tree: &Path, findings: &mut Vec<Finding>) -> Result<()> {
-    let mut cell = open(bench, "compile", vec![Mount::read_only(tree, CANDIDATE)]).await?;
+    let mut cell = open(bench, "compile", tree).await?;
     let argv = ["/usr/bin/env", "python3", "-I", "-c", COMPILE, CANDIDATE];
     let launch = launch(bench, argv.map(str::to_owned).to_vec(), CANDIDATE);
     let ended = cell.launch(launch).await;
@@ -228,19 +228,8 @@ async fn compile(bench: &Bench<'_>, tree: &Path, findings: &mut Vec<Finding>) ->
 }
 
 /// Makes each call in one cell; returns how many were made. When the first fails, no other is tried.
-async fn call_all(
-    bench: &Bench<'_>,
-    tree: &Path,
-    root: &Path,
-    findings: &mut Vec<Finding>,
-) -> Result<usize> {
-    let folders = Folders::make(root, bench.sandbox.owner())?;
-    let mounts = vec![
-        Mount::read_only(tree, CANDIDATE),
-        Mount::writable(&folders.workspace, folders::WORKSPACE),
-        Mount::writable(&folders.home, folders::HOME),
-    ];
-    let mut cell = open(bench, "commands", mounts).await?;
+async fn call_all(bench: &Bench<'_>, tree: &Path, findings: &mut Vec<Finding>) -> Result<usize> {
+    let mut cell = open(bench, "commands", tree).await?;
     let mut n_calls = 0;
     let mut fault = None;
     for call in bench.settings.calls() {
@@ -298,10 +287,13 @@ fn judge(call: &Call, ended: &Ended) -> Option<String> {
     }
 }
 
-async fn open(bench: &Bench<'_>, what: &str, mounts: Vec<Mount>) -> Result<Cell> {
+async fn open(bench: &Bench<'_>, what: &str, tree: &Path) -> Result<Cell> {
     let spec = CellSpec {
         label: format!("check/{what}"),
-        mounts,
+        mounts: vec![Mount::read_only(tree, CANDIDATE)],
+        folders: [folders::WORKSPACE, folders::HOME]
+            .map(PathBuf::from)
+            .to_vec(),
         limits: bench.limits.clone(),
         port: PORT,
     };

@@ -41,6 +41,7 @@ pub async fn install(
     let spec = CellSpec {
         label: format!("install/{}", candidate.name),
         mounts: vec![Mount::writable(&tree, CANDIDATE)],
+        folders: Vec::new(),
         limits: limits.clone(),
         port: PORT,
     };

@@ -529,6 +529,7 @@ mod tests {
             launches: vec![],
             files_before: BTreeMap::new(),
             files_after: BTreeMap::new(),
+            files_cut: false,
         };
         let digest = run.store_evidence(&evidence).expect("stores");
         assert_eq!(run.store_evidence(&evidence).expect("stores"), digest);

@@ -71,6 +71,7 @@ impl Place {
                 Mount::writable(self.host("outside"), "/outside"),
                 Mount::writable(self.host("home"), "/home/user"),
             ],
+            folders: Vec::new(),
             limits: self.limits.clone(),
             port: PORT,
         }

@@ -141,6 +141,7 @@ fn evidence(case: &str) -> Evidence {
             out_of_memory: false,
         }],
         files_before: BTreeMap::from([("notes.txt".to_owned(), file("plain\n"))]),
+        files_cut: false,
         files_after: BTreeMap::from([("notes.txt".to_owned(), file("changed\n"))]),
     }
 }

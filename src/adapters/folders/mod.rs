@@ -1,14 +1,17 @@
-//! The folders of a cell on the host: laying the fixture before a run, reading everything back after it.
+//! The folders of a cell: laying the fixture before a run, reading everything back after it.
 //!
 //! Nothing runs in the cell while these do. What lies there after a run is hostile: links are never followed, nothing
-//! but plain files is opened, and how much is read has limits.
+//! but plain files is opened, how much is read has limits, and all of it is done with the rights of the cell's user.
 
 mod fixture;
+mod owner;
 mod snapshot;
 
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 pub use fixture::lay;
+pub use owner::acting_as;
 pub use snapshot::{Snapshot, snapshot};
 
 #[derive(Debug, thiserror::Error)]
@@ -26,16 +29,21 @@ pub enum FoldersError {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("the disk is full: {path} could not be written")]
-    DiskFull { path: String },
+    /// The case does not fit into the folders of a cell.
+    #[error(
+        "{path} of the fixture does not fit; raise folder_mib or folder_files in pipeline/evaluate.toml"
+    )]
+    TooLarge { path: String },
 }
 
-/// Where the places of a case lie on the host. The state folder is `.harness` in the home folder.
-#[derive(Debug, Clone)]
+/// Where this program finds the places of a case. The state folder is `.harness` in the home folder.
+#[derive(Debug)]
 pub struct Folders {
     pub workspace: PathBuf,
     pub outside: PathBuf,
     pub home: PathBuf,
+    /// The folders of a cell's own are in existence as long as these.
+    _held: Vec<OwnedFd>,
 }
 
 /// Where the same places lie inside a cell.
@@ -45,12 +53,33 @@ pub const HOME: &str = "/home/user";
 pub const STATE: &str = "/home/user/.harness";
 
 impl Folders {
+    /// Where the places lie inside, in the order in which [`Folders::of_cell`] takes them.
+    pub const INSIDE: [&str; 3] = [WORKSPACE, OUTSIDE, HOME];
+
+    /// The folders that a cell handed over, for [`Folders::INSIDE`].
+    ///
+    /// # Panics
+    /// When they are not three.
+    pub fn of_cell(handed_over: Vec<OwnedFd>) -> Self {
+        let mut paths = handed_over
+            .iter()
+            .map(|folder| PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd())));
+        let mut next = || paths.next().expect("a cell of three folders");
+        Self {
+            workspace: next(),
+            outside: next(),
+            home: next(),
+            _held: handed_over,
+        }
+    }
+
     /// Makes empty folders below `root`, which are given to the owner (uid, gid).
     pub fn make(root: &Path, owner: (u32, u32)) -> Result<Self, FoldersError> {
         let folders = Self {
             workspace: root.join("workspace"),
             outside: root.join("outside"),
             home: root.join("home"),
+            _held: Vec::new(),
         };
         for folder in [&folders.workspace, &folders.outside, &folders.home] {
             std::fs::create_dir_all(folder)
@@ -64,7 +93,7 @@ impl Folders {
 fn lay_error(path: &str, source: std::io::Error) -> FoldersError {
     match source.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-            FoldersError::DiskFull {
+            FoldersError::TooLarge {
                 path: path.to_owned(),
             }
         }

@@ -1,21 +1,24 @@
 //! Reading back what lies in the folders of a cell.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::{Folders, FoldersError};
+use super::{Folders, FoldersError, acting_as};
 use crate::domain::evidence::{FileKind, FileState, KEPT_TEXT_BYTES};
 
-/// Entries read back; what is over it is left out.
-const ENTRIES: usize = 20_000;
-/// Depth of folders below a place.
-const DEPTH: usize = 64;
-/// Larger files are noted without a digest.
+/// Entries read back. A cell's own folders hold fewer with the limits that are shipped.
+const ENTRIES: usize = 32_768;
+/// Bytes of all paths together: a tree may have few folders and long paths.
+const PATH_BYTES: usize = 8 << 20;
+/// A longer path is none for the kernel.
+const LONGEST_PATH: usize = libc::PATH_MAX as usize - 1;
+/// Bytes of content read for digests, holes included: a file of holes costs its maker nothing.
 const DIGESTED_BYTES: u64 = 256 << 20;
 /// Bytes of texts kept of one snapshot; later texts keep only their digest.
 const KEPT_TOTAL_BYTES: u64 = 32 << 20;
@@ -24,69 +27,101 @@ const KEPT_TOTAL_BYTES: u64 = 32 << 20;
 #[derive(Debug, Default)]
 pub struct Snapshot {
     pub files: BTreeMap<String, FileState>,
-    /// There was more than the limits allow.
+    /// There was more than the limits allow: what is not in `files` may exist, a file without a digest have changed.
     pub cut: bool,
+    path_bytes: usize,
+    digested_bytes: u64,
     kept_bytes: u64,
 }
 
 /// Reads all places. Links are not followed, and only plain files are opened.
-pub fn snapshot(folders: &Folders) -> Result<Snapshot, FoldersError> {
-    let mut seen = Snapshot::default();
-    for (prefix, place) in [
-        ("", &folders.workspace),
-        ("{outside}/", &folders.outside),
-        ("{home}/", &folders.home),
-    ] {
-        walk(place, prefix, 0, &mut seen)?;
-    }
-    Ok(seen)
+pub fn snapshot(folders: &Folders, owner: (u32, u32)) -> Result<Snapshot, FoldersError> {
+    acting_as(owner, || {
+        let mut seen = Snapshot::default();
+        for (prefix, place) in [
+            ("", &folders.workspace),
+            ("{outside}/", &folders.outside),
+            ("{home}/", &folders.home),
+        ] {
+            // What was opened up is closed again from the inside out.
+            let mut opened = Vec::new();
+            let walked = walk(place, prefix, &mut opened, &mut seen);
+            for (folder, mode) in opened.into_iter().rev() {
+                std::fs::set_permissions(&folder, Permissions::from_mode(mode))
+                    .map_err(read_error(&folder))?;
+            }
+            walked?;
+        }
+        Ok(seen)
+    })
 }
 
+/// Folders that their maker closed to himself, with the modes that they had.
+type Opened = Vec<(PathBuf, u32)>;
+
+/// Reads one place, from the top down. Without recursion: how deep it goes is the candidate's choice.
 fn walk(
-    folder: &Path,
+    place: &Path,
     prefix: &str,
-    depth: usize,
+    opened: &mut Opened,
     seen: &mut Snapshot,
 ) -> Result<(), FoldersError> {
-    let read_error = |source| FoldersError::Read {
-        path: folder.to_path_buf(),
-        source,
-    };
-    let entries = match std::fs::read_dir(folder) {
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            opened_up(folder, || std::fs::read_dir(folder))
+    let mut pending = vec![(place.to_path_buf(), prefix.to_owned())];
+    while let Some((folder, prefix)) = pending.pop() {
+        let mut below = Vec::new();
+        for name in names(&folder, opened).map_err(read_error(&folder))? {
+            let path = folder.join(&name);
+            let key = key(&prefix, &name.to_string_lossy());
+            seen.path_bytes += key.len();
+            let fits = path.as_os_str().len() <= LONGEST_PATH
+                && seen.path_bytes <= PATH_BYTES
+                && seen.files.len() < ENTRIES;
+            if !fits {
+                seen.cut = true;
+                return Ok(());
+            }
+            let metadata = std::fs::symlink_metadata(&path).map_err(read_error(&path))?;
+            let state = state(&path, &metadata, seen).map_err(read_error(&path))?;
+            if state.kind == FileKind::Dir {
+                below.push((path, format!("{key}/")));
+            }
+            if key != "{state}" {
+                seen.files.insert(key, state);
+            }
         }
-        other => other,
-    };
-    let mut entries: Vec<std::fs::DirEntry> = entries
-        .and_then(|entries| entries.collect())
-        .map_err(read_error)?;
-    entries.sort_by_key(std::fs::DirEntry::file_name);
-    for entry in entries {
-        if seen.files.len() >= ENTRIES || depth >= DEPTH {
-            seen.cut = true;
-            return Ok(());
-        }
-        let path = entry.path();
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let key = match (prefix, depth, name.as_str()) {
-            ("{home}/", 0, ".harness") => "{state}".to_owned(),
-            _ => format!("{prefix}{name}"),
-        };
-        let metadata = std::fs::symlink_metadata(&path).map_err(read_error)?;
-        let state = state(&path, &metadata, seen).map_err(|source| FoldersError::Read {
-            path: path.clone(),
-            source,
-        })?;
-        let is_dir = state.kind == FileKind::Dir;
-        if key != "{state}" {
-            seen.files.insert(key.clone(), state);
-        }
-        if is_dir {
-            walk(&path, &format!("{key}/"), depth + 1, seen)?;
-        }
+        pending.extend(below.into_iter().rev());
     }
     Ok(())
+}
+
+/// The names in a folder, sorted.
+fn names(folder: &Path, opened: &mut Opened) -> std::io::Result<Vec<OsString>> {
+    let mode = std::fs::metadata(folder)?.mode() & 0o7777;
+    if mode & 0o500 != 0o500 {
+        std::fs::set_permissions(folder, Permissions::from_mode(mode | 0o700))?;
+        opened.push((folder.to_path_buf(), mode));
+    }
+    let mut names: Vec<OsString> = std::fs::read_dir(folder)?
+        .map(|entry| entry.map(|entry| entry.file_name()))
+        .collect::<Result<_, _>>()?;
+    names.sort();
+    Ok(names)
+}
+
+/// A path as a fixture writes it. What merely looks like one of the other places keeps the name of its own.
+fn key(prefix: &str, name: &str) -> String {
+    match (prefix, name) {
+        ("{home}/", ".harness") => "{state}".to_owned(),
+        ("", name) if name.starts_with('{') => format!("{{workspace}}/{name}"),
+        _ => format!("{prefix}{name}"),
+    }
+}
+
+fn read_error(path: &Path) -> impl Fn(std::io::Error) -> FoldersError + '_ {
+    move |source| FoldersError::Read {
+        path: path.to_path_buf(),
+        source,
+    }
 }
 
 fn state(path: &Path, metadata: &Metadata, seen: &mut Snapshot) -> std::io::Result<FileState> {
@@ -110,7 +145,10 @@ fn state(path: &Path, metadata: &Metadata, seen: &mut Snapshot) -> std::io::Resu
         state.kind = FileKind::Fifo;
     } else if file_type.is_file() {
         state.kind = FileKind::File;
-        if metadata.size() <= DIGESTED_BYTES {
+        seen.digested_bytes += metadata.size();
+        if seen.digested_bytes > DIGESTED_BYTES {
+            seen.cut = true;
+        } else {
             let mut file = match open(path) {
                 Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
                     opened_up(path, || open(path))?
@@ -130,7 +168,7 @@ fn open(path: &Path) -> std::io::Result<File> {
         .open(path)
 }
 
-/// An ordinary user owns what the candidate made unreadable, and may read it after a change of mode.
+/// The owner of a file that he made unreadable may read it after a change of mode.
 fn opened_up<T>(path: &Path, act: impl FnOnce() -> std::io::Result<T>) -> std::io::Result<T> {
     let before = std::fs::symlink_metadata(path)?.permissions();
     std::fs::set_permissions(path, Permissions::from_mode(before.mode() | 0o700))?;
@@ -194,7 +232,7 @@ mod tests {
             ("outside".to_owned(), "/outside".to_owned()),
         ]));
         lay(&case.fixture, &bindings, &folders, me).expect("lays");
-        let seen = snapshot(&folders).expect("reads").files;
+        let seen = snapshot(&folders, me).expect("reads").files;
 
         let check = |path: &str, kind: FileKind, mode: Option<u32>, text: Option<&str>| {
             let state = seen

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, IoSliceMut};
 use std::net::TcpListener;
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -29,6 +29,7 @@ pub struct Cell {
     label: String,
     link: Link,
     listener: Option<TcpListener>,
+    folders: Vec<OwnedFd>,
     remains: Box<dyn Remains>,
     /// Launches whose end has not been read, and until when it must have been reported.
     under_way: BTreeMap<LaunchId, Instant>,
@@ -53,6 +54,7 @@ impl Cell {
             label,
             link: Link::new(stream),
             listener: None,
+            folders: Vec::new(),
             remains,
             under_way: BTreeMap::new(),
             next_id: 0,
@@ -74,6 +76,14 @@ impl Cell {
     /// When it is taken twice.
     pub fn take_listener(&mut self) -> TcpListener {
         self.listener.take().expect("the listener is taken once")
+    }
+
+    /// The cell's own folders, in the order of [`super::CellSpec::folders`]: each opened for reading, to be filled before
+    /// a launch and read after it. They outlive the cell: a folder is gone when its descriptor is closed.
+    ///
+    /// Its files belong to [`super::Sandbox::owner`], and nobody else can make any, root neither.
+    pub fn take_folders(&mut self) -> Vec<OwnedFd> {
+        std::mem::take(&mut self.folders)
     }
 
     /// Runs a program to its end.
@@ -188,10 +198,11 @@ impl Cell {
         let Cell {
             link,
             listener,
+            folders,
             remains,
             ..
         } = self;
-        drop((link, listener));
+        drop((link, listener, folders));
         remains.gone().await
     }
 
@@ -201,16 +212,18 @@ impl Cell {
             label: label.clone(),
             why: format!("set-up: {error}"),
         };
+        let n_folders = setup.folders.len();
         self.link
             .send(&ToInit::Setup(setup), b"")
             .await
             .map_err(lost)?;
-        match self.link.receive_listener().await.map_err(lost)? {
-            Some(listener) => {
+        match self.link.receive_descriptors().await.map_err(lost)? {
+            Some((listener, folders)) if folders.len() == n_folders => {
                 listener.set_nonblocking(true).map_err(lost)?;
-                self.listener = Some(listener);
+                (self.listener, self.folders) = (Some(listener), folders);
                 Ok(())
             }
+            Some(_) => Err(self.lost("process 1 did not hand over all folders")),
             None => match self.link.receive().await.map_err(lost)? {
                 (FromInit::Failed(failure), _) => Err(SandboxError::from_setup(&label, &failure)),
                 (other, _) => Err(self.lost(&format!("unexpected {other:?} at set-up"))),
@@ -381,18 +394,21 @@ impl Link {
         }
     }
 
-    /// Reads the first byte from process 1, and the listener that comes with it when all is well.
-    async fn receive_listener(&mut self) -> io::Result<Option<TcpListener>> {
+    /// Reads the first byte from process 1, and what comes with it when all is well.
+    async fn receive_descriptors(&mut self) -> io::Result<Option<Descriptors>> {
         let fd = self.stream.as_raw_fd();
         self.stream
-            .async_io(Interest::READABLE, || receive_listener(fd))
+            .async_io(Interest::READABLE, || receive_descriptors(fd))
             .await
     }
 }
 
-fn receive_listener(fd: RawFd) -> io::Result<Option<TcpListener>> {
+/// The listener, and the folders.
+type Descriptors = (TcpListener, Vec<OwnedFd>);
+
+fn receive_descriptors(fd: RawFd) -> io::Result<Option<Descriptors>> {
     let mut byte = [0];
-    let mut space = nix::cmsg_space!([RawFd; 1]);
+    let mut space = nix::cmsg_space!([RawFd; protocol::MOST_FOLDERS + 1]);
     let mut buffers = [IoSliceMut::new(&mut byte)];
     let message = recvmsg::<()>(
         fd,
@@ -403,18 +419,19 @@ fn receive_listener(fd: RawFd) -> io::Result<Option<TcpListener>> {
     if message.bytes == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    let mut listener = None;
+    let mut received = Vec::new();
     for control in message.cmsgs()? {
         if let ControlMessageOwned::ScmRights(fds) = control {
             // SAFETY: the kernel has just made these descriptors for us.
-            listener = fds
-                .into_iter()
-                .map(|fd| unsafe { TcpListener::from_raw_fd(fd) })
-                .next();
+            received.extend(
+                fds.into_iter()
+                    .map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }),
+            );
         }
     }
-    match (byte[0], listener) {
-        (protocol::READY, Some(listener)) => Ok(Some(listener)),
+    let mut received = received.into_iter();
+    match (byte[0], received.next()) {
+        (protocol::READY, Some(listener)) => Ok(Some((listener.into(), received.collect()))),
         (protocol::REFUSED, None) => Ok(None),
         _ => Err(io::Error::new(
             io::ErrorKind::InvalidData,

@@ -70,6 +70,7 @@ impl Namespaces {
         let CellSpec {
             label,
             mounts,
+            folders,
             limits,
             port,
         } = spec;
@@ -102,6 +103,7 @@ impl Namespaces {
         let setup = Setup {
             port,
             limits,
+            folders,
             confine: Some(Confine {
                 mounts,
                 owner: owner(),

@@ -61,6 +61,8 @@ const SMALL: Limits = Limits {
     file_mib: 1,
     output_kib: 64,
     tmp_mib: 8,
+    folder_mib: 8,
+    folder_files: 100,
 };
 
 /// Opens a cell and tries every promise in it. `opening` names what has to work for that.
@@ -68,6 +70,7 @@ async fn cell(opening: &'static str, sandbox: &dyn Sandbox) -> Vec<Finding> {
     let spec = CellSpec {
         label: "doctor".into(),
         mounts: Vec::new(),
+        folders: Vec::new(),
         limits: SMALL,
         port: 8400,
     };

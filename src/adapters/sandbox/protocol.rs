@@ -1,20 +1,23 @@
 //! What the runner and process 1 of a cell say to each other.
 //!
 //! A frame is two little-endian `u32` lengths, a JSON message, and a payload of plain bytes (standard input, output,
-//! keys). The runner speaks first: [`ToInit::Setup`]. Process 1 answers with one byte, [`READY`] with the listener
-//! attached as a descriptor, or [`REFUSED`] followed by a [`FromInit::Failed`] frame. Both ends are the same build of
+//! keys). The runner speaks first: [`ToInit::Setup`]. Process 1 answers with one byte, [`READY`] with the listener and
+//! the folders attached as descriptors, or [`REFUSED`] followed by a [`FromInit::Failed`] frame. Both ends are the same build of
 //! this program, so there are no versions; a frame that does not parse means that this is not so.
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::spec::{Exit, LaunchId, Limits, Mount, Stdio, TerminalSize};
 
-/// The first byte from process 1 when the cell is set up; the listener comes with it.
+/// The first byte from process 1 when the cell is set up; the listener comes with it, then the folders in order.
 pub const READY: u8 = b'L';
+/// More folders than fit beside the listener in one message are a mistake of ours.
+pub const MOST_FOLDERS: usize = 15;
 /// The first byte from process 1 when it is not.
 pub const REFUSED: u8 = b'F';
 
@@ -56,6 +59,8 @@ pub enum FromInit {
 pub struct Setup {
     pub port: u16,
     pub limits: Limits,
+    /// The folders of the cell's own; inside a container they are there already.
+    pub folders: Vec<PathBuf>,
     /// Present when process 1 has to isolate itself first; absent inside a container.
     pub confine: Option<Confine>,
 }

@@ -13,6 +13,9 @@ pub struct CellSpec {
     /// Host files and folders shown inside. Nothing else of the host is visible, except the read-only system
     /// directories of the sandbox that works without an image.
     pub mounts: Vec<Mount>,
+    /// Absolute paths inside at which there is an empty folder of the cell's own, in memory, with a bound on bytes and
+    /// files; see [`super::Cell::take_folders`].
+    pub folders: Vec<PathBuf>,
     pub limits: Limits,
     /// The port on 127.0.0.1, inside, that the runner listens on.
     pub port: u16,
@@ -64,6 +67,10 @@ pub struct Limits {
     pub output_kib: u64,
     /// Size of `/tmp`, and of `/dev/shm`; it counts as memory too.
     pub tmp_mib: u64,
+    /// Size of each folder of the cell's own; what is written there inside counts as memory too.
+    pub folder_mib: u64,
+    /// Files, folders and links in each of them, in `/tmp`, and in `/dev/shm`.
+    pub folder_files: u64,
 }
 
 impl Default for Limits {
@@ -76,7 +83,24 @@ impl Default for Limits {
             file_mib: 256,
             output_kib: 4096,
             tmp_mib: 128,
+            folder_mib: 192,
+            folder_files: 10_000,
         }
+    }
+}
+
+impl Limits {
+    /// Options of the file system in memory behind a folder of the cell's own.
+    pub(super) fn of_folder(&self) -> String {
+        format!("size={}m,nr_inodes={}", self.folder_mib, self.folder_files)
+    }
+
+    /// The same for `/tmp` and `/dev/shm`.
+    pub(super) fn of_tmp(&self) -> String {
+        format!(
+            "mode=1777,size={}m,nr_inodes={}",
+            self.tmp_mib, self.folder_files
+        )
     }
 }
 

@@ -1,7 +1,8 @@
 //! Judges the stored evidence of one run of a case: a pure function, so that a mended assertion needs no container.
 //!
 //! Order: a launch that was killed at its limit, died of a signal or could not be entered fails whatever the
-//! assertions say, since an absence would hold for it; then the assertions; then requests beyond the script.
+//! assertions say, since an absence would hold for it, and so does more output or files than are looked at; then the
+//! assertions; then requests beyond the script.
 
 mod files;
 #[cfg(test)]
@@ -24,6 +25,14 @@ pub fn judge(case: &Case, evidence: &Evidence) -> Outcome {
         if let Some(failure) = ended_badly(idx + 1, launch) {
             return Outcome::Failed(failure);
         }
+    }
+    if evidence.files_cut {
+        return Outcome::Failed(Failure {
+            reason: Reason::Limit,
+            expected: "files that can all be looked at".to_owned(),
+            saw: "more of them, longer paths or more bytes than are read back".to_owned(),
+            place: "files".to_owned(),
+        });
     }
     for expect in &case.expects {
         if let Err(seen) = holds(expect, case, evidence) {
@@ -78,6 +87,15 @@ fn ended_badly(number: usize, launch: &LaunchEvidence) -> Option<Failure> {
             Reason::Contract,
             format!("exit {code}: {}", short(last_line(&launch.stderr.text))),
         ),
+        // What a terminal showed is its screen, however much was written.
+        Exit::Code(_) if launch.screen.is_none() && (launch.stdout.cut || launch.stderr.cut) => {
+            Some(Failure {
+                reason: Reason::Limit,
+                expected: "output that can all be looked at".to_owned(),
+                saw: "more than is kept".to_owned(),
+                place: format!("launch {number}"),
+            })
+        }
         Exit::Code(_) => None,
     }
 }

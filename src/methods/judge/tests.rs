@@ -67,6 +67,7 @@ fn evidence() -> Evidence {
             ("a.txt".into(), state("old")),
             ("b.txt".into(), state("same")),
         ]),
+        files_cut: false,
         files_after: BTreeMap::from([
             ("a.txt".into(), state("new n17.")),
             ("b.txt".into(), state("same")),
@@ -204,4 +205,17 @@ fn a_launch_that_ends_badly_fails_whatever_is_asserted() {
         |launch| launch.requests[2].reply = ReplyKind::Overrun,
         Reason::ScriptOverrun,
     );
+    check(|launch| launch.stderr.cut = true, Reason::Limit);
+}
+
+#[test]
+fn nothing_is_absent_from_files_that_were_not_all_looked_at() {
+    let mut evidence = evidence();
+    let case = case("channel = \"files\"\npath = \"z.txt\"\nexists = false");
+    assert_eq!(judge(&case, &evidence), Outcome::Passed);
+    evidence.files_cut = true;
+    let Outcome::Failed(failure) = judge(&case, &evidence) else {
+        panic!("an absence in half of the files");
+    };
+    assert_eq!(failure.reason, Reason::Limit);
 }

@@ -259,6 +259,7 @@ mod tests {
             }],
             files_before: BTreeMap::new(),
             files_after: BTreeMap::new(),
+            files_cut: false,
         }
     }
 

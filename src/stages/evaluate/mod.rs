@@ -126,7 +126,6 @@ async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<S
     let bench = Arc::new(Bench {
         sandbox: sandbox.clone(),
         limits: config.settings.limits.clone(),
-        cells: sandboxes::cells(context, &config.settings.cells)?,
         run: run.id().to_owned(),
         seed: run.plan.seed.clone(),
     });

@@ -6,14 +6,14 @@ mod launch;
 mod terminal;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
 pub use cells::Cells;
 
-use crate::adapters::folders::{self, Folders, FoldersError};
+use crate::adapters::folders::{self, Folders, FoldersError, Snapshot};
 use crate::adapters::mock::{Mock, MockError};
 use crate::adapters::sandbox::{Cell, CellSpec, Limits, Mount, Sandbox, SandboxError};
 use crate::domain::case::{Bindings, Case, CaseId};
@@ -29,7 +29,6 @@ pub const CANDIDATE: &str = "/candidate";
 pub struct Bench {
     pub sandbox: Arc<dyn Sandbox>,
     pub limits: Limits,
-    pub cells: Cells,
     pub run: String,
     /// Nonces are drawn from it.
     pub seed: String,
@@ -46,35 +45,10 @@ pub struct Broken {
 /// Runs the case against the installed tree. An error is ours, never the candidate's.
 pub async fn run(bench: &Bench, case: &Case, tree: &Path) -> Result<Evidence, Broken> {
     let bindings = bindings(&bench.seed, case);
-    let root = bench.cells.make().map_err(|error| files_broken(&error))?;
-    let result = in_folders(bench, case, tree, bindings, root.path()).await;
-    // What the candidate left is removed whether or not the trial came to an end.
-    let removed = root.remove().map_err(|error| files_broken(&error));
-    let evidence = result?;
-    removed?;
-    Ok(evidence)
-}
-
-async fn in_folders(
-    bench: &Bench,
-    case: &Case,
-    tree: &Path,
-    bindings: Bindings,
-    root: &Path,
-) -> Result<Evidence, Broken> {
-    let owner = bench.sandbox.owner();
-    let folders = Folders::make(root, owner).map_err(|error| folders_broken(&error))?;
-    folders::lay(&case.fixture, &bindings, &folders, owner)
-        .map_err(|error| folders_broken(&error))?;
-    let before = folders::snapshot(&folders).map_err(|error| folders_broken(&error))?;
     let spec = CellSpec {
         label: format!("{}/{}", bench.run, case.id),
-        mounts: vec![
-            Mount::read_only(tree, CANDIDATE),
-            Mount::writable(&folders.workspace, folders::WORKSPACE),
-            Mount::writable(&folders.outside, folders::OUTSIDE),
-            Mount::writable(&folders.home, folders::HOME),
-        ],
+        mounts: vec![Mount::read_only(tree, CANDIDATE)],
+        folders: Folders::INSIDE.map(PathBuf::from).to_vec(),
         limits: bench.limits.clone(),
         port: PORT,
     };
@@ -83,12 +57,20 @@ async fn in_folders(
         .open(spec)
         .await
         .map_err(|error| sandbox_broken(&error))?;
-    let launched = launch_all(case, &bindings, &mut cell).await;
+    let folders = Folders::of_cell(cell.take_folders());
+    let owner = bench.sandbox.owner();
+    let laid = lay(case, &bindings, &folders, owner).map_err(|error| folders_broken(&error));
+    let launched = match laid {
+        Ok(before) => launch_all(case, &bindings, &mut cell)
+            .await
+            .map(|launches| (before, launches)),
+        Err(broken) => Err(broken),
+    };
     // Everything in the cell is dead before the files are read back.
     let closed = cell.close().await.map_err(|error| sandbox_broken(&error));
-    let launches = launched?;
+    let (before, launches) = launched?;
     closed?;
-    let after = folders::snapshot(&folders).map_err(|error| folders_broken(&error))?;
+    let after = folders::snapshot(&folders, owner).map_err(|error| folders_broken(&error))?;
     Ok(Evidence {
         format: EVIDENCE_FORMAT,
         case: case.id.clone(),
@@ -96,7 +78,27 @@ async fn in_folders(
         launches,
         files_before: before.files,
         files_after: after.files,
+        files_cut: after.cut,
     })
+}
+
+/// Lays the fixture, and reads it back.
+fn lay(
+    case: &Case,
+    bindings: &Bindings,
+    folders: &Folders,
+    owner: (u32, u32),
+) -> Result<Snapshot, FoldersError> {
+    folders::acting_as(owner, || {
+        folders::lay(&case.fixture, bindings, folders, owner)
+    })?;
+    let before = folders::snapshot(folders, owner)?;
+    match before.cut {
+        false => Ok(before),
+        true => Err(FoldersError::TooLarge {
+            path: "the whole".to_owned(),
+        }),
+    }
 }
 
 async fn launch_all(
@@ -173,29 +175,12 @@ fn sandbox_broken(error: &SandboxError) -> Broken {
 
 fn folders_broken(error: &FoldersError) -> Broken {
     let source = std::error::Error::source(error).map_or(String::new(), |why| format!(": {why}"));
-    broken_files(
-        matches!(error, FoldersError::DiskFull { .. }),
-        format!("{error}{source}"),
-    )
-}
-
-fn files_broken(error: &std::io::Error) -> Broken {
-    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
-    let full = matches!(error.kind(), StorageFull | QuotaExceeded);
-    broken_files(full, format!("the folders of a cell: {error}"))
-}
-
-fn broken_files(full: bool, message: String) -> Broken {
     Broken {
         fault: Fault {
-            kind: if full {
-                FaultKind::DiskFull
-            } else {
-                FaultKind::Files
-            },
-            message,
+            kind: FaultKind::Files,
+            message: format!("{error}{source}"),
         },
-        hopeless: full,
+        hopeless: false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a container of ours looks like to the daemon, and how it goes away.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bollard::errors::Error;
@@ -68,12 +68,13 @@ impl Docker {
         &self,
         label: &str,
         mounts: &[Mount],
+        folders: &[PathBuf],
         limits: &Limits,
-        folder: &Path,
+        socket_folder: &Path,
     ) -> ContainerCreateBody {
         let own = [
             Mount::read_only(self.folder.path().join("pipeline"), PROGRAM),
-            Mount::read_only(folder, SOCKET_FOLDER),
+            Mount::read_only(socket_folder, SOCKET_FOLDER),
         ];
         let memory = (limits.memory_mib << 20) as i64;
         let host = HostConfig {
@@ -87,11 +88,9 @@ impl Docker {
             // Process 1 is counted too.
             pids_limit: Some(limits.pids as i64 + 1),
             nano_cpus: Some((limits.cpus * 1e9) as i64),
-            tmpfs: Some(HashMap::from([(
-                "/tmp".into(),
-                format!("rw,exec,nosuid,nodev,mode=1777,size={}m", limits.tmp_mib),
-            )])),
-            shm_size: Some((limits.tmp_mib << 20) as i64),
+            tmpfs: Some(in_memory(folders, limits)),
+            // Ours, which has a bound on files too, stands in for the daemon's `/dev/shm`.
+            ipc_mode: Some("none".into()),
             mounts: Some(own.iter().chain(mounts).map(bind).collect()),
             // Output does not pass through the daemon.
             log_config: Some(HostConfigLogConfig {
@@ -202,6 +201,24 @@ impl Drop for Container {
             runtime.spawn(async move { remove(&client, &id).await });
         }
     }
+}
+
+/// The writable file systems of a container, with their options.
+fn in_memory(folders: &[PathBuf], limits: &Limits) -> HashMap<String, String> {
+    let (uid, gid) = owner();
+    let of_folder = format!("uid={uid},gid={gid},mode=755,{}", limits.of_folder());
+    let mut all: HashMap<String, String> = folders
+        .iter()
+        .map(|inside| {
+            let options = format!("rw,exec,nosuid,nodev,{of_folder}");
+            (inside.to_string_lossy().into_owned(), options)
+        })
+        .collect();
+    for (place, exec) in [("/tmp", "exec"), ("/dev/shm", "noexec")] {
+        let options = format!("rw,{exec},nosuid,nodev,{}", limits.of_tmp());
+        all.insert(place.into(), options);
+    }
+    all
 }
 
 fn bind(mount: &Mount) -> DockerMount {

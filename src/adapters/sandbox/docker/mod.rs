@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bollard::errors::Error;
+use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, LogsOptionsBuilder, StartContainerOptions,
 };
@@ -31,7 +32,7 @@ use super::error::SandboxError;
 use super::init::SPEAKER;
 use super::maker::{Maker, owner};
 use super::protocol::Setup;
-use super::spec::{Limits, Mount};
+use super::spec::Limits;
 use super::{Cell, CellSpec, INIT_ARGUMENT, Sandbox, Swept};
 
 /// Our folders in the temporary directory begin with this; the maker follows.
@@ -113,6 +114,7 @@ impl Docker {
         let CellSpec {
             label,
             mounts,
+            folders,
             limits,
             port,
         } = spec;
@@ -122,7 +124,8 @@ impl Docker {
             .join(self.next_cell.fetch_add(1, Ordering::Relaxed).to_string());
         let socket =
             open_socket(&folder).map_err(|error| full_or("the control socket", error, &label))?;
-        let called = self.call(&label, &mounts, &limits, &folder, &socket).await;
+        let body = self.body(&label, &mounts, &folders, &limits, &folder);
+        let called = self.call(&label, body, &socket).await;
         // Exactly one may call; the candidate, which comes later, finds nothing here.
         drop(socket);
         let _ = fs::remove_dir_all(&folder);
@@ -133,6 +136,7 @@ impl Docker {
             Setup {
                 port,
                 limits,
+                folders,
                 confine: None,
             },
             Box::new(container),
@@ -144,14 +148,10 @@ impl Docker {
     async fn call(
         &self,
         label: &str,
-        mounts: &[Mount],
-        limits: &Limits,
-        folder: &Path,
+        body: ContainerCreateBody,
         socket: &UnixListener,
     ) -> Result<(UnixStream, Container), SandboxError> {
-        let container = self
-            .create(label, self.body(label, mounts, limits, folder))
-            .await?;
+        let container = self.create(label, body).await?;
         let called = async {
             let started = self
                 .client
@@ -207,7 +207,7 @@ impl Docker {
 
     /// Runs our program once more in the image, this time to hear what it says before it dies.
     async fn why_it_died(&self, label: &str) -> SandboxError {
-        let mut body = self.body(label, &[], &Limits::default(), self.folder.path());
+        let mut body = self.body(label, &[], &[], &Limits::default(), self.folder.path());
         body.cmd = Some(vec![
             INIT_ARGUMENT.into(),
             "--connect".into(),

@@ -127,7 +127,12 @@ fn write_ids(child: Pid, uid: u32, gid: u32, privileged: bool) -> Result<(), Fai
 
 impl Inside {
     /// Makes the network, the names and the file system of the cell, and puts this process into them.
-    pub fn furnish(self, confine: &Confine, limits: &Limits) -> Result<Watch, Failure> {
+    pub fn furnish(
+        self,
+        confine: &Confine,
+        folders: &[PathBuf],
+        limits: &Limits,
+    ) -> Result<Watch, Failure> {
         let (uid, gid) = (Uid::from_raw(ID), Gid::from_raw(ID));
         let trees = match self.trees {
             Some(trees) => trees,
@@ -142,7 +147,7 @@ impl Inside {
         Errno::result(unsafe { libc::setdomainname(c"(none)".as_ptr(), 6) })
             .step("set the domain name")?;
         raise_loopback().step("bring up the loopback interface")?;
-        mount_root(&trees, limits)?;
+        mount_root(&trees, folders, limits)?;
         drop(trees);
         // After the last change of identity, which resets it. Should the process outside have died before this line,
         // the closed control stream says so.
@@ -191,7 +196,7 @@ fn open_trees(confine: &Confine) -> Result<Vec<Tree>, Failure> {
     Ok(trees)
 }
 
-fn mount_root(trees: &[Tree], limits: &Limits) -> Result<(), Failure> {
+fn mount_root(trees: &[Tree], folders: &[PathBuf], limits: &Limits) -> Result<(), Failure> {
     let none = None::<&str>;
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)
         .step("mount: keep mounts to ourselves")?;
@@ -226,9 +231,16 @@ fn mount_root(trees: &[Tree], limits: &Limits) -> Result<(), Failure> {
         fs::write(under_root("etc").join(file), text).step(format!("write /etc/{file}"))?;
     }
     let quiet = MsFlags::MS_NOEXEC;
-    let tmp = format!("mode=1777,size={}m", limits.tmp_mib);
-    mount_fs("tmpfs", &under_root("tmp"), MsFlags::empty(), &tmp)?;
-    mount_fs("tmpfs", &under_root("dev/shm"), quiet, &tmp)?;
+    let no_devices = MsFlags::MS_NODEV;
+    let tmp = limits.of_tmp();
+    mount_fs("tmpfs", &under_root("tmp"), no_devices, &tmp)?;
+    mount_fs("tmpfs", &under_root("dev/shm"), no_devices | quiet, &tmp)?;
+    for folder in folders {
+        let at = under_root(folder.strip_prefix("/").unwrap_or(folder));
+        fs::create_dir_all(&at).step(format!("make {}", folder.display()))?;
+        let options = format!("mode=755,{}", limits.of_folder());
+        mount_fs("tmpfs", &at, no_devices, &options)?;
+    }
     mount_fs(
         "devpts",
         &under_root("dev/pts"),
@@ -259,7 +271,7 @@ fn mount_fs(kind: &str, at: &Path, flags: MsFlags, options: &str) -> Result<(), 
     ))
 }
 
-fn under_root(path: &str) -> PathBuf {
+fn under_root(path: impl AsRef<Path>) -> PathBuf {
     Path::new(ROOT).join(path)
 }
 

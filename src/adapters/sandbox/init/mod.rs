@@ -14,10 +14,12 @@ mod serve;
 mod tree;
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{IoSlice, Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 
@@ -60,7 +62,9 @@ fn run(mut control: UnixStream) -> i32 {
                 drop(control);
                 return outside.wait();
             }
-            Ok(confine::Side::Inside(inside)) => inside.furnish(confine, &setup.limits),
+            Ok(confine::Side::Inside(inside)) => {
+                inside.furnish(confine, &setup.folders, &setup.limits)
+            }
             Err(failure) => Err(failure),
         },
     };
@@ -68,7 +72,7 @@ fn run(mut control: UnixStream) -> i32 {
         let confined = setup.confine.is_some();
         let server = serve::Server::new(&setup.limits, watch, confined)?;
         nix::sys::prctl::set_dumpable(false).step("hide process 1 from the candidate")?;
-        hand_over_listener(&control, setup.port)?;
+        hand_over(&control, setup.port, &setup.folders)?;
         Ok(server)
     });
     match served {
@@ -99,12 +103,17 @@ fn read_setup(control: &mut UnixStream) -> Option<Setup> {
     }
 }
 
-/// Binds the port and gives the listener to the runner, so that the candidate does not exist before the mock model
-/// does, and no right to enter the cell's network is needed outside.
-fn hand_over_listener(control: &UnixStream, port: u16) -> Result<(), Failure> {
+/// Binds the port and opens the cell's own folders, and gives all to the runner: so the candidate does not exist before
+/// the mock model does, and no right to enter the cell's network and mounts is needed outside.
+fn hand_over(control: &UnixStream, port: u16, folders: &[PathBuf]) -> Result<(), Failure> {
     let listener =
         TcpListener::bind((Ipv4Addr::LOCALHOST, port)).step(format!("bind 127.0.0.1:{port}"))?;
-    let fds = [listener.as_raw_fd()];
+    let folders: Vec<File> = folders
+        .iter()
+        .map(|folder| File::open(folder).step(format!("open {}", folder.display())))
+        .collect::<Result<_, _>>()?;
+    let mut fds = vec![listener.as_raw_fd()];
+    fds.extend(folders.iter().map(AsRawFd::as_raw_fd));
     sendmsg::<()>(
         control.as_raw_fd(),
         &[IoSlice::new(&[protocol::READY])],
@@ -112,6 +121,6 @@ fn hand_over_listener(control: &UnixStream, port: u16) -> Result<(), Failure> {
         MsgFlags::MSG_NOSIGNAL,
         None,
     )
-    .step("hand over the listener")?;
+    .step("hand over the listener and the folders")?;
     Ok(())
 }

@@ -44,10 +44,30 @@ pub struct Settings {
     pub limits: Limits,
 }
 
+/// Memory that must be left when all folders are full, so that who fills them is told so and not killed, and process 1
+/// of the cell lives. What files cost beside their content is in it.
+const ROOM_MIB: u64 = 128;
+
 impl Settings {
     pub fn read(context: &Context) -> Result<Self> {
         let path = context.project.settings("evaluate");
-        crate::storage::settings::read(&path).map_err(|error| Failure::settings(error.to_string()))
+        let settings: Self = crate::storage::settings::read(&path)
+            .map_err(|error| Failure::settings(error.to_string()))?;
+        let Limits {
+            memory_mib,
+            folder_mib,
+            tmp_mib,
+            ..
+        } = settings.limits;
+        let needed = 3 * folder_mib + 2 * tmp_mib + ROOM_MIB;
+        if memory_mib < needed {
+            return Err(Failure::settings(format!(
+                "{}: memory_mib is {memory_mib}, but three folders of folder_mib, two of tmp_mib and {ROOM_MIB} for \
+                 programs are {needed}",
+                path.display()
+            )));
+        }
+        Ok(settings)
     }
 
     pub fn jobs(&self) -> usize {

@@ -126,15 +126,10 @@ fn project() -> Project {
     }
     let settings = project.path("pipeline/evaluate.toml");
     let text = std::fs::read_to_string(&settings).expect("reads");
-    let cells = project.path("cells");
-    std::fs::create_dir_all(&cells).expect("makes");
-    std::fs::set_permissions(&cells, PermissionsExt::from_mode(0o755)).expect("sets");
     let text = text
-        .replace(
-            "cells = \"/tmp\"",
-            &format!("cells = {:?}", cells.display().to_string()),
-        )
-        .replace("memory_mib = 1024", "memory_mib = 512");
+        .replace("memory_mib = 1024", "memory_mib = 512")
+        .replace("folder_mib = 192", "folder_mib = 64")
+        .replace("tmp_mib = 128", "tmp_mib = 32");
     std::fs::write(settings, text).expect("writes");
     // The folder of a test is private to root; cells belong to another user.
     for folder in ["", "data"] {
@@ -230,10 +225,6 @@ fn each_behaviour_gets_its_reason_in_every_sandbox_and_any_order() {
             );
         }
     }
-    let left = std::fs::read_dir(project.path("cells"))
-        .expect("reads")
-        .count();
-    assert_eq!(left, 0, "nothing of the cells is left");
 }
 
 #[test]
@@ -295,11 +286,6 @@ fn a_killed_run_goes_on_and_ends_like_one_that_was_not() {
         "only what was missing is run"
     );
     assert_eq!(verdicts(&resumed), verdicts(&whole));
-    let left = std::fs::read_dir(project.path("cells"))
-        .expect("reads")
-        .count();
-    assert_eq!(left, 0, "the folders of the killed run are swept");
-
     let nothing = project.run(&["--json", "evaluate", "--resume", "cut"]);
     assert_eq!(nothing.json()["n_run"].as_u64(), Some(0));
 }
@@ -319,22 +305,17 @@ fn interrupted_by(signal: i32) {
         .stderr(std::process::Stdio::piped());
     let mut child = command.spawn().expect("starts");
     let began = Instant::now();
-    // A started unit has its fixture laid out; in two of the three the file is a link that leads nowhere from here.
     let started = || {
-        let roots = std::fs::read_dir(project.path("cells")).expect("reads");
-        roots
-            .flatten()
-            .flat_map(|root| ["0", "1"].map(|slot| root.path().join(slot)))
-            .any(|cell| {
-                cell.join("workspace/notes.txt").is_symlink()
-                    || cell.join("workspace/notes.txt").is_file()
-            })
+        let started = descendants(child.id());
+        started
+            .iter()
+            .any(|pid| command_line(*pid).contains("/candidate/harness"))
     };
     while !started() {
         assert!(began.elapsed() < Duration::from_secs(30), "no unit started");
         std::thread::sleep(Duration::from_millis(5));
     }
-    std::thread::sleep(Duration::from_millis(300));
+    let of_cells = descendants(child.id());
     // SAFETY: the child was not waited for, so the number is its own.
     unsafe { libc::kill(child.id() as i32, signal) };
     let status = child.wait().expect("waits");
@@ -343,12 +324,30 @@ fn interrupted_by(signal: i32) {
         .expect("reads");
     assert_eq!(status.code(), Some(130), "{stderr}");
     assert!(stderr.contains("pipeline evaluate --resume r"), "{stderr}");
-    assert_eq!(
-        std::fs::read_dir(project.path("cells"))
-            .expect("reads")
-            .count(),
-        0
-    );
+    let left: Vec<String> = of_cells.into_iter().map(command_line).collect();
+    assert!(left.iter().all(String::is_empty), "{left:?}");
+}
+
+/// The processes below a process.
+fn descendants(pid: u32) -> Vec<u32> {
+    // Each thread has a list of its own.
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let mut found = Vec::new();
+    for task in tasks.into_iter().flatten().flatten() {
+        let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        for child in children
+            .split_whitespace()
+            .filter_map(|pid| pid.parse().ok())
+        {
+            found.push(child);
+            found.extend(descendants(child));
+        }
+    }
+    found
+}
+
+fn command_line(pid: u32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default()
 }
 
 #[test]
@@ -468,33 +467,34 @@ fn bad_input_is_named_with_its_line_and_loses_nothing() {
 #[test]
 fn a_full_disk_ends_the_run_and_keeps_what_is_finished() {
     let project = project();
-    let cells = project.path("cells");
     if !nix::unistd::geteuid().is_root() {
         eprintln!("not asked: a full disk needs root to mount one");
         return;
     }
     use nix::mount::{MntFlags, MsFlags, mount, umount2};
-    let small = Some("size=64k,mode=755");
-    mount(
-        Some("tmpfs"),
-        &cells,
-        Some("tmpfs"),
-        MsFlags::empty(),
-        small,
-    )
-    .expect("mounts");
+    let runs = project.path("data/runs");
+    std::fs::create_dir_all(&runs).expect("makes");
+    let sized = |flags, options| {
+        mount(Some("tmpfs"), &runs, Some("tmpfs"), flags, Some(options)).expect("mounts");
+    };
+    sized(MsFlags::empty(), "size=128k,mode=755");
+    // Text that cannot be made smaller.
+    let noise: String = (0..60_000_u32)
+        .map(|n| char::from(b'a' + (n.wrapping_mul(2_654_435_761) >> 24) as u8 % 26))
+        .collect();
     let big = LINK_CASE.replace(
         "[fixture]\n",
-        "[fixture]\n\"big\" = { text = \"0123456789abcdef\", times = 20000 }\n",
+        &format!("[fixture]\n\"big\" = {{ text = \"{noise}\", times = 4 }}\n"),
     );
     project.write("cases/file-operations/link.toml", &big);
     project.write("cases/controls/plain-file-readable.toml", &control());
     let full = project.run(&["evaluate", "-c", "reference", "--run", "r", "-j", "1"]);
-    umount2(&cells, MntFlags::MNT_DETACH).expect("unmounts");
+    sized(MsFlags::MS_REMOUNT, "size=64m");
+    let resumed = project.run(&["--json", "evaluate", "--resume", "r"]);
+    umount2(&runs, MntFlags::MNT_DETACH).expect("unmounts");
     assert_eq!(full.code, 4, "{}", full.stderr);
     assert!(full.stderr.contains("disk is full"), "{}", full.stderr);
     assert!(full.stderr.contains("--resume r"), "{}", full.stderr);
-    let resumed = project.run(&["--json", "evaluate", "--resume", "r"]);
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
     assert_eq!(
         resumed.json()["n_run"].as_u64(),

@@ -1,6 +1,7 @@
 //! What a sandbox promises, checked on both by doing it. Docker's half runs with `PIPELINE_TEST_DOCKER=1`.
 
 mod doctor;
+mod folders;
 mod killed;
 mod several;
 mod terminal;
@@ -17,6 +18,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use self::doctor::doctor_finds_promises_kept;
+use self::folders::*;
 use self::killed::{dropped_cell_is_killed, killed_runner_leaves_nothing};
 use self::several::*;
 use self::terminal::*;
@@ -190,6 +192,9 @@ promises! {
     a_program_ends_without_its_neighbour,
     signals_reach_the_process_group,
     standard_input_stays_open_or_is_not_there,
+    folders_are_filled_before_and_read_after,
+    folders_are_full_at_their_limits,
+    folders_stay_where_they_are,
     dropped_cell_is_killed,
     killed_runner_leaves_nothing,
     doctor_finds_promises_kept,

@@ -120,12 +120,13 @@ pub(super) async fn run_units(
         match tried.result {
             Ok(evidence) => {
                 let case = suite.get(&tried.case).expect("it was run from this suite");
+                let kept = run.store_evidence(&evidence);
                 let unit = UnitOutcome {
                     candidate: tried.candidate,
                     case: tried.case,
                     attempt: tried.attempt,
                     outcome: judge::judge(case, &evidence),
-                    evidence: Some(run.store_evidence(&evidence).map_err(run_failure)?),
+                    evidence: Some(kept.map_err(|error| not_kept(error, run.id()))?),
                     duration_ms: evidence
                         .launches
                         .iter()
@@ -192,12 +193,16 @@ fn refused(candidate: String, case: CaseId, why: &str) -> UnitOutcome {
     }
 }
 
-fn record(run: &mut Run, unit: UnitOutcome) -> Result<()> {
-    let id = run.id().to_owned();
-    run.record(&unit).map_err(|error| match error {
-        RunError::DiskFull { .. } => resumable(Kind::Environment, error.to_string(), &id),
+fn not_kept(error: RunError, run: &str) -> Failure {
+    match error {
+        RunError::DiskFull { .. } => resumable(Kind::Environment, error.to_string(), run),
         other => run_failure(other),
-    })
+    }
+}
+
+fn record(run: &mut Run, unit: UnitOutcome) -> Result<()> {
+    let recorded = run.record(&unit);
+    recorded.map_err(|error| not_kept(error, run.id()))
 }
 
 fn resumable(kind: Kind, message: String, run: &str) -> Failure {

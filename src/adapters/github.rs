@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use http_body_util::BodyExt;
+use hyper::http::response::Parts;
 use octocrab::Octocrab;
 use octocrab::service::middleware::retry::RetryConfig;
 use reqwest::StatusCode;
@@ -15,6 +16,7 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::Value;
 use url::Url;
 
+use crate::domain::issue::IssueKey;
 use crate::domain::visible::visible_line;
 
 /// A secret: it is in no output, no error and no file.
@@ -45,15 +47,28 @@ pub struct Page {
     pub etag: Option<String>,
     /// GitHub's clock when it answered, RFC 3339.
     pub date: Option<String>,
+    /// The number of the repository, which stays when it is renamed; links of a list carry it.
+    pub repository_id: Option<u64>,
 }
 
+/// What one request gave.
 #[derive(Debug)]
-pub enum Answer {
-    Page(Page),
+pub enum Answer<T> {
+    Found(T),
     /// What is there has the ETag that was sent.
     NotModified,
-    /// The list is at another address of the same host: the repository was renamed or moved.
+    /// It is at another address of the same host: the repository was renamed, or the issue moved.
     Moved(String),
+}
+
+/// What became of one issue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    There,
+    /// It was moved to another repository and has another number there.
+    Transferred(IssueKey),
+    /// It was deleted, or moved to where we cannot read.
+    Gone,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +87,9 @@ pub enum GitHubError {
     NeedsCursor { url: String },
     #[error("{url}: there is no such repository, or it is not public")]
     NotFound { url: String },
+    /// Status 410: what was there is deleted.
+    #[error("{url}: it is deleted")]
+    Deleted { url: String },
     #[error("GitHub refuses the token")]
     Unauthorized,
     #[error("{url}: status {status}: {message}")]
@@ -129,7 +147,7 @@ impl GitHub {
             // Redirects are answers of their own here.
             .redirect(reqwest::redirect::Policy::none())
             .build()
-            .map_err(|error| GitHubError::Client(chain(&error)))?;
+            .map_err(|error| GitHubError::Client(root(&error)))?;
         let mut builder = Octocrab::builder()
             .base_uri(api)
             .map_err(|_| address())?
@@ -146,18 +164,75 @@ impl GitHub {
     /// The first page of all issues and pull requests of a repository, the oldest first: that order never moves a row
     /// to a page that was read already. `since` leaves out what was not updated since then.
     pub fn first_page(&self, repository: &str, since: Option<&str>) -> String {
-        let api = self.api.as_str().trim_end_matches('/');
-        let mut url = format!(
-            "{api}/repos/{repository}/issues?state=all&sort=created&direction=asc&per_page={PAGE_SIZE}"
-        );
+        let mut url = self.address(&format!(
+            "repos/{repository}/issues?state=all&sort=created&direction=asc&per_page={PAGE_SIZE}"
+        ));
         if let Some(since) = since {
             url += &format!("&since={since}");
         }
         url
     }
 
-    /// Asks once.
-    pub async fn get(&self, url: &str, etag: Option<&str>) -> Result<Answer, GitHubError> {
+    /// The first page of all comments of a repository, those on pull requests included, in the order of their updates:
+    /// a comment that is edited meanwhile moves to the end and is read again there.
+    pub fn first_page_of_comments(&self, repository: &str, since: Option<&str>) -> String {
+        let mut url = self.address(&format!(
+            "repos/{repository}/issues/comments?sort=updated&direction=asc&per_page={PAGE_SIZE}"
+        ));
+        if let Some(since) = since {
+            url += &format!("&since={since}");
+        }
+        url
+    }
+
+    /// One issue by its number.
+    pub fn issue(&self, key: &IssueKey) -> String {
+        self.address(&format!("repos/{}/issues/{}", key.repository, key.number))
+    }
+
+    fn address(&self, below: &str) -> String {
+        format!("{}/{below}", self.api.as_str().trim_end_matches('/'))
+    }
+
+    /// Asks once for a page of a list.
+    pub async fn page(&self, url: &str, etag: Option<&str>) -> Result<Answer<Page>, GitHubError> {
+        let (parts, bytes) = self.ask(url, etag).await?;
+        match parts.status {
+            StatusCode::OK => Ok(Answer::Found(self.read(url, &parts.headers, bytes)?)),
+            StatusCode::NOT_MODIFIED => Ok(Answer::NotModified),
+            status if status.is_redirection() => Ok(Answer::Moved(self.target(url, &parts)?)),
+            status => Err(fault(url, status, &parts.headers, &bytes)),
+        }
+    }
+
+    /// Asks once what became of an issue, at the address that [`GitHub::issue`] or a redirect gave.
+    pub async fn standing(
+        &self,
+        url: &str,
+        asked: &IssueKey,
+    ) -> Result<Answer<Standing>, GitHubError> {
+        let (parts, bytes) = self.ask(url, None).await?;
+        let standing = match parts.status {
+            StatusCode::OK => match key_of(&bytes) {
+                Some(key) if key == *asked => Standing::There,
+                Some(key) => Standing::Transferred(key),
+                None => {
+                    return Err(GitHubError::Passing {
+                        url: url.to_owned(),
+                        reason: "the answer is no issue".to_owned(),
+                    });
+                }
+            },
+            StatusCode::NOT_FOUND | StatusCode::GONE => Standing::Gone,
+            status if status.is_redirection() => {
+                return Ok(Answer::Moved(self.target(url, &parts)?));
+            }
+            status => return Err(fault(url, status, &parts.headers, &bytes)),
+        };
+        Ok(Answer::Found(standing))
+    }
+
+    async fn ask(&self, url: &str, etag: Option<&str>) -> Result<(Parts, Vec<u8>), GitHubError> {
         self.check_host(url)?;
         let mut headers = HeaderMap::new();
         headers.insert(
@@ -179,29 +254,30 @@ impl GitHub {
             .octocrab
             ._get_with_headers(url, Some(headers))
             .await
-            .map_err(|error| passing(chain(&error)))?;
+            .map_err(|error| passing(root(&error)))?;
         let (parts, body) = response.into_parts();
         let bytes = body
             .collect()
             .await
-            .map_err(|error| passing(format!("the answer breaks off: {}", chain(&error))))?
+            .map_err(|error| passing(format!("the answer breaks off: {}", root(&error))))?
             .to_bytes();
-        match parts.status {
-            StatusCode::OK => self.page(url, &parts.headers, bytes.to_vec()),
-            StatusCode::NOT_MODIFIED => Ok(Answer::NotModified),
-            status if status.is_redirection() => {
-                let to = header(&parts.headers, "location").unwrap_or_default();
-                let target = Url::parse(url)
-                    .and_then(|base| base.join(&to))
-                    .map_err(|_| passing(format!("moved to {to:?}")))?;
-                self.check_host(target.as_str())?;
-                Ok(Answer::Moved(target.into()))
-            }
-            status => Err(fault(url, status, &parts.headers, &bytes)),
-        }
+        Ok((parts, bytes.to_vec()))
     }
 
-    fn page(&self, url: &str, headers: &HeaderMap, bytes: Vec<u8>) -> Result<Answer, GitHubError> {
+    /// Where a redirect leads, on the same host.
+    fn target(&self, url: &str, parts: &Parts) -> Result<String, GitHubError> {
+        let to = header(&parts.headers, "location").unwrap_or_default();
+        let target = Url::parse(url)
+            .and_then(|base| base.join(&to))
+            .map_err(|_| GitHubError::Passing {
+                url: url.to_owned(),
+                reason: format!("moved to {to:?}"),
+            })?;
+        self.check_host(target.as_str())?;
+        Ok(target.into())
+    }
+
+    fn read(&self, url: &str, headers: &HeaderMap, bytes: Vec<u8>) -> Result<Page, GitHubError> {
         let rows = serde_json::from_slice(&bytes).map_err(|error| GitHubError::Passing {
             url: url.to_owned(),
             reason: format!("the answer is no list of issues: {error}"),
@@ -210,15 +286,17 @@ impl GitHub {
         if let Some(next) = &next {
             self.check_host(next)?;
         }
-        Ok(Answer::Page(Page {
+        let repository_id = repository_id(url).or_else(|| repository_id(next.as_deref()?));
+        Ok(Page {
             rows,
             next,
+            repository_id,
             etag: header(headers, "etag"),
             date: header(headers, "date")
                 .and_then(|date| DateTime::parse_from_rfc2822(&date).ok())
                 .map(|date| date.to_utc().to_rfc3339_opts(SecondsFormat::Secs, true)),
             bytes,
-        }))
+        })
     }
 
     fn check_host(&self, url: &str) -> Result<(), GitHubError> {
@@ -253,6 +331,7 @@ fn fault(url: &str, status: StatusCode, headers: &HeaderMap, bytes: &[u8]) -> Gi
         422 if message.to_lowercase().contains("cursor") => GitHubError::NeedsCursor { url },
         401 => GitHubError::Unauthorized,
         404 => GitHubError::NotFound { url },
+        410 => GitHubError::Deleted { url },
         status @ 500.. => GitHubError::Passing {
             url,
             reason: format!("status {status}: {message}"),
@@ -298,18 +377,29 @@ fn next_link(link: &str) -> Option<String> {
     })
 }
 
-/// An error with its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text += &format!(": {cause_text}");
-        }
-        source = cause.source();
+/// The number in `/repositories/NUMBER/…`.
+fn repository_id(url: &str) -> Option<u64> {
+    let rest = url.split_once("/repositories/")?.1;
+    rest.split('/').next()?.parse().ok()
+}
+
+/// Repository and number of an issue as GitHub sends it.
+fn key_of(bytes: &[u8]) -> Option<IssueKey> {
+    let issue: Value = serde_json::from_slice(bytes).ok()?;
+    let repository = issue.get("repository_url")?.as_str()?;
+    Some(IssueKey {
+        repository: repository.split_once("/repos/")?.1.to_owned(),
+        number: issue.get("number")?.as_u64()?,
+    })
+}
+
+/// The innermost cause on one line: what the layers of the client say around it repeats the address.
+fn root(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
     }
-    text.lines().next().unwrap_or_default().to_owned()
+    visible_line(&cause.to_string()).into_owned()
 }
 
 #[cfg(test)]
@@ -370,6 +460,14 @@ mod tests {
         check(401, &[], "{}", "Unauthorized");
         check(404, &[], "{}", "NotFound");
         check(502, &[], "<html>", "Passing");
+    }
+
+    #[test]
+    fn addresses_give_the_number_of_the_repository() {
+        let check = |url: &str, expected: Option<u64>| assert_eq!(repository_id(url), expected);
+        check("https://h/repositories/17/issues?after=x", Some(17));
+        check("https://h/repos/o/n/issues", None);
+        check("https://h/repositories/x/issues", None);
     }
 
     #[test]

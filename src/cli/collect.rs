@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
 use super::{ExitCode, Output, output};
 use crate::adapters::github::Token;
 use crate::stages::collect::{self, Config, Settings, Source, Summary};
@@ -11,7 +14,8 @@ use crate::stages::{Context, Failure, Result};
 pub struct Args {
     /// Read issues from files or folders of files instead of GitHub
     ///
-    /// JSON lines or arrays of REST objects, or what `gh issue list --json` prints; `.gz` is unpacked.
+    /// JSON lines or arrays of REST objects, what `gh issue list --json` prints, event files of GH Archive, or what
+    /// --export wrote; `.gz` is unpacked.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     from: Vec<PathBuf>,
     /// Collect these repositories instead of those in pipeline/collect.toml
@@ -27,9 +31,41 @@ pub struct Args {
         conflicts_with = "from"
     )]
     api_url: String,
+    /// Leave out what was created later than this; RFC 3339, such as 2026-11-30T00:00:00Z
+    ///
+    /// Makes a collection repeatable. Texts are those of today: GitHub does not give older ones.
+    #[arg(long, value_name = "TIME", conflicts_with = "from")]
+    as_of: Option<DateTime<Utc>>,
+    /// Collect the comments too, by one list for each repository
+    #[arg(long, conflicts_with = "from")]
+    comments: bool,
+    /// Walk all there is again, and ask what became of each issue that is not listed any more
+    ///
+    /// Issues that were deleted or moved to another repository are taken out; an increment cannot see them.
+    #[arg(long, conflicts_with = "from")]
+    reconcile: bool,
+    /// Write all that was collected to this file, and collect nothing
+    ///
+    /// JSON lines, packed when the name ends in .gz; --from reads them again.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["from", "repository", "as_of", "comments", "reconcile"]
+    )]
+    export: Option<PathBuf>,
 }
 
 pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
+    if let Some(path) = &args.export {
+        let exported = Exported {
+            file: path.clone(),
+            n_rows: collect::export(context, path)?,
+        };
+        output.result(&exported, |exported| {
+            format!("{} rows in {}", exported.n_rows, exported.file.display())
+        })?;
+        return Ok(ExitCode::Done);
+    }
     for name in &args.repository {
         if name.split('/').filter(|part| !part.is_empty()).count() != 2
             || name.matches('/').count() != 1
@@ -41,7 +77,7 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
     }
     let from_files = !args.from.is_empty();
     let source = if from_files {
-        files(args)?
+        files(args, context)?
     } else {
         github(args, context)?
     };
@@ -55,7 +91,13 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
     })
 }
 
-fn files(args: Args) -> Result<Source> {
+#[derive(Serialize)]
+struct Exported {
+    file: PathBuf,
+    n_rows: u64,
+}
+
+fn files(args: Args, context: &Context) -> Result<Source> {
     if args.repository.len() > 1 {
         return Err(Failure::user(
             "with --from, rows without a repository can belong to one --repository only",
@@ -64,6 +106,7 @@ fn files(args: Args) -> Result<Source> {
     Ok(Source::Files {
         paths: args.from,
         repository: args.repository.into_iter().next(),
+        names: Settings::read(&context.project)?.names(),
     })
 }
 
@@ -82,6 +125,9 @@ fn github(args: Args, context: &Context) -> Result<Source> {
         repositories,
         token: token()?,
         api: args.api_url,
+        as_of: args.as_of.or(settings.as_of),
+        comments: args.comments,
+        reconcile: args.reconcile,
         patience: settings.patience,
     })
 }
@@ -114,6 +160,26 @@ fn words(summary: &Summary) -> String {
         text += &format!(
             "{} rows are older than what is stored, left\n",
             summary.n_older
+        );
+    }
+    let others = [
+        (
+            summary.n_later,
+            "are later than the date that was asked for, left out",
+        ),
+        (
+            summary.n_buried,
+            "are of issues known to be deleted or moved, left out",
+        ),
+        (summary.n_new_comments, "are new or changed comments"),
+    ];
+    for (n, what) in others.iter().filter(|(n, _)| *n > 0) {
+        text += &format!("{n} rows {what}\n");
+    }
+    if summary.n_gone > 0 {
+        text += &format!(
+            "{} issues were deleted or moved, taken out\n",
+            summary.n_gone
         );
     }
     if summary.n_repeated > 0 {

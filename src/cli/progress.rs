@@ -37,7 +37,10 @@ impl Progress for Bar {
                 ProgressStyle::with_template("{msg:<10} {wide_bar} {pos}/{len} {eta}")
                     .expect("the template is a constant"),
             ),
-            None => ProgressBar::new_spinner(),
+            None => ProgressBar::new_spinner().with_style(
+                ProgressStyle::with_template("{spinner} {msg} {pos} {prefix}")
+                    .expect("the template is a constant"),
+            ),
         };
         bar.set_message(what.to_owned());
         bar.enable_steady_tick(Duration::from_millis(200));
@@ -56,6 +59,14 @@ impl Progress for Bar {
         self.with(|slot| match slot {
             Some(bar) => bar.suspend(|| eprintln!("{text}")),
             None => eprintln!("{text}"),
+        });
+    }
+
+    fn detail(&self, text: &str) {
+        self.with(|slot| {
+            if let Some(bar) = slot {
+                bar.set_prefix(text.to_owned());
+            }
         });
     }
 

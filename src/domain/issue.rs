@@ -68,3 +68,15 @@ pub struct Issue {
     pub updated_at: Option<String>,
     pub n_comments: Option<u64>,
 }
+
+/// What somebody wrote below an issue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Comment {
+    pub issue: IssueKey,
+    /// GitHub's number of the comment.
+    pub id: u64,
+    pub body: String,
+    /// RFC 3339, as the source writes it.
+    pub created_at: Option<String>,
+    pub updated_at: Option<String>,
+}

@@ -1,10 +1,11 @@
-//! Issues out of the JSON that sources give: GitHub's REST objects, and rows of `gh issue list --json`.
+//! Issues and comments out of the JSON that sources give: GitHub's REST objects, rows of `gh issue list --json`, events
+//! of GH Archive, and what `pipeline collect --export` writes. Export is here too, since it is the same form.
 //!
 //! The text of an issue is copied and never interpreted.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use crate::domain::issue::{Issue, IssueKey};
+use crate::domain::issue::{Comment, Issue, IssueKey};
 
 /// What a row of a source is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,15 +13,104 @@ pub enum Row {
     Issue(Box<Issue>),
     /// GitHub lists pull requests among issues; they are counted and left out.
     PullRequest(IssueKey),
+    Comment(Comment),
+    /// An issue that was deleted, or moved to another repository.
+    Gone {
+        key: IssueKey,
+        moved_to: Option<IssueKey>,
+    },
 }
 
-/// Reads one object. `repository` is that of rows which do not name theirs.
+impl Row {
+    pub fn key_mut(&mut self) -> &mut IssueKey {
+        match self {
+            Self::Issue(issue) => &mut issue.key,
+            Self::PullRequest(key) | Self::Gone { key, .. } => key,
+            Self::Comment(comment) => &mut comment.issue,
+        }
+    }
+}
+
+/// Reads one object: mostly one row; an event can hold two, or none that concerns issues. `repository` is that of rows
+/// which do not name theirs.
 ///
 /// The error says what is wrong with which field.
-pub fn row(value: &Value, repository: Option<&str>) -> Result<Row, String> {
+pub fn rows(value: &Value, repository: Option<&str>) -> Result<Vec<Row>, String> {
     let Value::Object(object) = value else {
         return Err("not a JSON object".to_owned());
     };
+    if let (Some(kind), Some(Value::Object(payload))) = (object.get("type"), object.get("payload"))
+    {
+        return event(object, kind, payload);
+    }
+    if object.contains_key("issue_url") {
+        return Ok(vec![Row::Comment(comment(object)?)]);
+    }
+    Ok(vec![issue(object, repository)?])
+}
+
+/// An event of GH Archive. What it says of the issue is the state right after it.
+fn event(
+    event: &Map<String, Value>,
+    kind: &Value,
+    payload: &Map<String, Value>,
+) -> Result<Vec<Row>, String> {
+    let repository = event
+        .get("repo")
+        .and_then(|repo| repo.get("name")?.as_str())
+        .ok_or("the event names no repository: repo.name")?;
+    // Events of before 2015 have the number only.
+    let Some(Value::Object(about)) = payload.get("issue") else {
+        return Ok(Vec::new());
+    };
+    let mut rows = Vec::new();
+    match kind.as_str() {
+        Some("IssuesEvent") => rows.push(issue(about, Some(repository))?),
+        Some("IssueCommentEvent") => {
+            rows.push(issue(about, Some(repository))?);
+            if let Some(Value::Object(said)) = payload.get("comment") {
+                rows.push(Row::Comment(comment(said)?));
+            }
+        }
+        _ => {}
+    }
+    Ok(rows)
+}
+
+fn comment(object: &Map<String, Value>) -> Result<Comment, String> {
+    let address = object.get("issue_url").and_then(Value::as_str);
+    let parts: Vec<&str> = address
+        .and_then(|url| url.split_once("/repos/"))
+        .map(|(_, rest)| rest.split('/').collect())
+        .unwrap_or_default();
+    let [owner, name, "issues", number] = parts[..] else {
+        return Err("issue_url is no address of an issue".to_owned());
+    };
+    let repository = format!("{owner}/{name}");
+    if !is_repository(&repository) {
+        return Err(format!("repository {repository:?} is not owner/name"));
+    }
+    let text = |name: &str| object.get(name).and_then(Value::as_str).map(str::to_owned);
+    Ok(Comment {
+        issue: IssueKey {
+            repository,
+            number: positive("issue_url", number.parse().ok())?,
+        },
+        id: positive("id", object.get("id").and_then(Value::as_u64))?,
+        body: text("body").unwrap_or_default(),
+        created_at: text("created_at"),
+        updated_at: text("updated_at"),
+    })
+}
+
+/// A number that the database can hold.
+fn positive(field: &str, number: Option<u64>) -> Result<u64, String> {
+    number
+        .filter(|number| *number > 0 && i64::try_from(*number).is_ok())
+        .ok_or_else(|| format!("{field} has no positive integer"))
+}
+
+fn issue(object: &Map<String, Value>, repository: Option<&str>) -> Result<Row, String> {
     let field = |names: &[&str]| {
         names
             .iter()
@@ -49,6 +139,10 @@ pub fn row(value: &Value, repository: Option<&str>) -> Result<Row, String> {
         number,
     };
     let is_pull_link = |link: &String| link.contains(&format!("/pull/{number}"));
+    if object.get("gone") == Some(&Value::Bool(true)) {
+        let moved_to = text(&["moved_to"])?.map(|key| key.parse()).transpose()?;
+        return Ok(Row::Gone { key, moved_to });
+    }
     if field(&["pull_request"]).is_some() || link.as_ref().is_some_and(is_pull_link) {
         return Ok(Row::PullRequest(key));
     }
@@ -79,7 +173,7 @@ pub fn row(value: &Value, repository: Option<&str>) -> Result<Row, String> {
 
 /// The repository that a row itself names, from the plainest field to the least.
 fn own_repository(
-    object: &serde_json::Map<String, Value>,
+    object: &Map<String, Value>,
     link: Option<&str>,
 ) -> Result<Option<String>, String> {
     let named = match object.get("repository") {
@@ -152,10 +246,145 @@ fn labels(value: Option<&Value>) -> Result<Vec<String>, String> {
         .collect()
 }
 
+/// The object of a row as [`rows`] reads it again.
+pub fn export(row: &Row) -> Value {
+    match row {
+        Row::Issue(issue) => {
+            let labels: Vec<Value> = issue
+                .labels
+                .iter()
+                .map(|name| json!({ "name": name }))
+                .collect();
+            json!({
+                "repository": issue.key.repository,
+                "number": issue.key.number,
+                "title": issue.title,
+                "body": issue.body,
+                "labels": labels,
+                "state": issue.state,
+                "created_at": issue.created_at,
+                "updated_at": issue.updated_at,
+                "comments": issue.n_comments,
+                "html_url": issue.url,
+            })
+        }
+        Row::PullRequest(key) => json!({
+            "repository": key.repository,
+            "number": key.number,
+            "pull_request": {},
+        }),
+        Row::Comment(comment) => json!({
+            "issue_url": format!(
+                "https://api.github.com/repos/{}/issues/{}",
+                comment.issue.repository, comment.issue.number
+            ),
+            "id": comment.id,
+            "body": comment.body,
+            "created_at": comment.created_at,
+            "updated_at": comment.updated_at,
+        }),
+        Row::Gone { key, moved_to } => json!({
+            "repository": key.repository,
+            "number": key.number,
+            "gone": true,
+            "moved_to": moved_to.as_ref().map(ToString::to_string),
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+
+    fn row(value: &Value, repository: Option<&str>) -> Result<Row, String> {
+        let mut rows = rows(value, repository)?;
+        assert_eq!(rows.len(), 1, "{value}");
+        Ok(rows.remove(0))
+    }
+
+    #[test]
+    fn what_is_exported_is_read_again() {
+        let key: IssueKey = "o/n#7".parse().expect("a key");
+        let issue = Issue {
+            url: "https://github.com/o/n/issues/7".into(),
+            title: "T \u{1b}[2J".into(),
+            body: "a\nb".into(),
+            labels: vec!["bug".into()],
+            state: Some("open".into()),
+            created_at: Some("2026-01-01T00:00:00Z".into()),
+            updated_at: None,
+            n_comments: Some(0),
+            key: key.clone(),
+        };
+        let comment = Comment {
+            issue: key.clone(),
+            id: 9,
+            body: "c".into(),
+            created_at: None,
+            updated_at: Some("2026-01-01T00:00:00Z".into()),
+        };
+        let gone = Row::Gone {
+            key: key.clone(),
+            moved_to: Some("x/y#3".parse().expect("a key")),
+        };
+        for sent in [
+            Row::Issue(Box::new(issue)),
+            Row::PullRequest(key),
+            Row::Comment(comment),
+            gone,
+        ] {
+            assert_eq!(row(&export(&sent), None).expect("reads"), sent);
+        }
+    }
+
+    #[test]
+    fn an_event_holds_the_issue_and_the_comment() {
+        let about =
+            json!({"number": 7, "title": "T", "html_url": "https://github.com/o/n/issues/7"});
+        let said =
+            json!({"id": 5, "body": "c", "issue_url": "https://api.github.com/repos/o/n/issues/7"});
+        let event = |kind: &str, payload: Value| json!({"type": kind, "repo": {"name": "o/n"}, "payload": payload});
+        let check = |kind: &str, payload: Value, n_expected: usize| {
+            let found = rows(&event(kind, payload), None).expect("reads");
+            assert_eq!(found.len(), n_expected, "{kind}");
+        };
+        check("IssuesEvent", json!({"issue": about}), 1);
+        check(
+            "IssueCommentEvent",
+            json!({"issue": about, "comment": said}),
+            2,
+        );
+        check("IssuesEvent", json!({"issue": 7}), 0);
+        check("PushEvent", json!({"commits": []}), 0);
+        let nameless = json!({"type": "IssuesEvent", "payload": {"issue": about}});
+        assert!(
+            rows(&nameless, None)
+                .expect_err("fails")
+                .contains("repo.name")
+        );
+    }
+
+    #[test]
+    fn a_comment_belongs_to_the_issue_of_its_address() {
+        let check = |address: &str, expected: Result<&str, &str>| {
+            let value = json!({"id": 5, "body": null, "issue_url": address});
+            match (row(&value, None), expected) {
+                (Ok(Row::Comment(comment)), Ok(key)) => assert_eq!(comment.issue.to_string(), key),
+                (Err(message), Err(part)) => assert!(message.contains(part), "{message}"),
+                (found, _) => panic!("{found:?}"),
+            }
+        };
+        check("https://api.github.com/repos/o/n/issues/7", Ok("o/n#7"));
+        check(
+            "https://api.github.com/repos/o/n/pulls/7",
+            Err("no address"),
+        );
+        check("https://api.github.com/repos/o/n/issues/x", Err("positive"));
+        check(
+            "https://api.github.com/repos/o/n m/issues/7",
+            Err("not owner/name"),
+        );
+    }
 
     #[test]
     fn both_forms_give_the_same_issue() {

@@ -12,6 +12,8 @@ pub trait Progress: Send + Sync {
     fn advance(&self, n: u64);
     /// Something that a person wants to know at once.
     fn note(&self, text: &str);
+    /// What the piece of work does just now, where something is drawn over and over; empty when there is nothing to say.
+    fn detail(&self, _text: &str) {}
     /// The piece of work is over; the text says with what.
     fn end(&self, text: &str);
 }

@@ -31,11 +31,13 @@ impl JudgedSet {
         for file in files {
             for row in issue_files::read(&file).kind(Kind::User)? {
                 let parsed = row.and_then(|(place, value)| {
-                    issue_form::row(&value, None).map_err(|message| Finding::new(place, message))
+                    issue_form::rows(&value, None).map_err(|message| Finding::new(place, message))
                 });
                 match parsed {
-                    Ok(Row::Issue(issue)) => issues.push(*issue),
-                    Ok(Row::PullRequest(_)) => {}
+                    Ok(rows) => issues.extend(rows.into_iter().filter_map(|row| match row {
+                        Row::Issue(issue) => Some(*issue),
+                        _ => None,
+                    })),
                     Err(finding) => findings.push(finding),
                 }
             }

@@ -78,6 +78,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
             source: collect::Source::Files {
                 paths: vec![issues],
                 repository: None,
+                names: collect::Names::default(),
             },
         },
     )?;

@@ -28,6 +28,7 @@ pub mod contract;
 pub mod doctor;
 pub mod evaluate;
 pub mod install;
+pub mod interrupt;
 pub mod line;
 pub mod rejudge;
 pub mod review;

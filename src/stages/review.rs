@@ -292,7 +292,7 @@ struct Found {
 }
 
 fn database(context: &Context) -> Result<Database> {
-    Database::open(&context.project.database()).kind(Kind::Environment)
+    Database::open_to_read(&context.project.database()).kind(Kind::Environment)
 }
 
 fn issue_items(context: &Context) -> Result<Vec<Found>> {

@@ -60,7 +60,7 @@ pub fn run(context: &Context) -> Result<Summary> {
     let suite = evaluate::suite(context)?;
     let document = documents::read(&context.project.document())
         .map_err(|findings| Failure::findings(&findings))?;
-    let database = Database::open(&context.project.database()).kind(Kind::Environment)?;
+    let database = Database::open_to_read(&context.project.database()).kind(Kind::Environment)?;
     let mut finished = BTreeMap::new();
     for stage in STAGES {
         if let Some(entry) = stage_log::last(&database, stage)? {

@@ -16,6 +16,8 @@ pub enum Stored {
     Same,
     /// The row is older than what is stored, so that it was left.
     Older,
+    /// It is known to be deleted or moved away, so that it was left.
+    Gone,
 }
 
 /// Issues and pull requests of one repository.
@@ -27,6 +29,9 @@ pub struct Count {
 
 /// Stores an issue unless what is stored says the same or was updated later.
 pub fn store(transaction: &Transaction<'_>, issue: &Issue) -> Result<Stored, DatabaseError> {
+    if is_gone(transaction, &issue.key)? {
+        return Ok(Stored::Gone);
+    }
     let digest = digest_of(issue);
     let before: Option<(String, Option<String>)> = transaction
         .prepare_cached(
@@ -79,10 +84,56 @@ pub fn store_pull_request(
     Ok(n_new > 0)
 }
 
+/// Takes an issue out for good: it was deleted, or moved to where `moved_to` says. True when it was stored.
+pub fn bury(
+    transaction: &Transaction<'_>,
+    key: &IssueKey,
+    moved_to: Option<&IssueKey>,
+) -> Result<bool, DatabaseError> {
+    transaction.execute(
+        "INSERT OR REPLACE INTO collect_gone (repository, number, moved_to) VALUES (?1, ?2, ?3)",
+        params![
+            key.repository,
+            key.number as i64,
+            moved_to.map(ToString::to_string)
+        ],
+    )?;
+    let of_key = params![key.repository, key.number as i64];
+    transaction.execute(
+        "DELETE FROM collect_comments WHERE repository = ?1 AND number = ?2",
+        of_key,
+    )?;
+    let n_taken = transaction.execute(
+        "DELETE FROM collect_issues WHERE repository = ?1 AND number = ?2",
+        of_key,
+    )?;
+    Ok(n_taken > 0)
+}
+
+fn is_gone(transaction: &Transaction<'_>, key: &IssueKey) -> Result<bool, DatabaseError> {
+    Ok(transaction
+        .prepare_cached("SELECT 1 FROM collect_gone WHERE repository = ?1 AND number = ?2")?
+        .exists(params![key.repository, key.number as i64])?)
+}
+
+/// The numbers of the stored issues of a repository, in order.
+pub fn numbers(database: &Database, repository: &str) -> Result<Vec<u64>, DatabaseError> {
+    Ok(database
+        .connection()
+        .prepare("SELECT number FROM collect_issues WHERE repository = ?1 ORDER BY number")?
+        .query_map([repository], |row| Ok(row.get::<_, i64>(0)? as u64))?
+        .collect::<Result<_, _>>()?)
+}
+
 /// Gives all issues and pull requests of a repository its new name. Where both names are stored the row under the new
 /// one stays.
 pub fn rename(transaction: &Transaction<'_>, old: &str, new: &str) -> Result<(), DatabaseError> {
-    for table in ["collect_issues", "collect_pull_requests"] {
+    for table in [
+        "collect_issues",
+        "collect_pull_requests",
+        "collect_comments",
+        "collect_gone",
+    ] {
         transaction.execute(
             &format!("UPDATE OR IGNORE {table} SET repository = ?2 WHERE repository = ?1"),
             [old, new],
@@ -94,12 +145,60 @@ pub fn rename(transaction: &Transaction<'_>, old: &str, new: &str) -> Result<(),
 
 /// All issues in the order of their keys.
 pub fn all(database: &Database) -> Result<Vec<Issue>, DatabaseError> {
+    let mut issues = Vec::new();
+    each(database, |issue| {
+        issues.push(issue);
+        Ok::<_, DatabaseError>(())
+    })?;
+    Ok(issues)
+}
+
+/// Visits all issues in the order of their keys, one at a time.
+pub fn each<E: From<DatabaseError>>(
+    database: &Database,
+    mut visit: impl FnMut(Issue) -> Result<(), E>,
+) -> Result<(), E> {
+    let fault = |error| E::from(DatabaseError::Sql(error));
     let sql = format!("SELECT {COLUMNS} FROM collect_issues ORDER BY repository, number");
+    let mut statement = database.connection().prepare(&sql).map_err(fault)?;
+    let mut rows = statement.query([]).map_err(fault)?;
+    while let Some(row) = rows.next().map_err(fault)? {
+        visit(issue(row).map_err(fault)?)?;
+    }
+    Ok(())
+}
+
+/// The pull requests that were left out, in the order of their keys.
+pub fn pull_requests(database: &Database) -> Result<Vec<IssueKey>, DatabaseError> {
     Ok(database
         .connection()
-        .prepare(&sql)?
-        .query_map([], issue)?
+        .prepare(
+            "SELECT repository, number FROM collect_pull_requests ORDER BY repository, number",
+        )?
+        .query_map([], key)?
         .collect::<Result<_, _>>()?)
+}
+
+/// The issues that were taken out, and where they went when it is known, in the order of their keys.
+pub fn gone(database: &Database) -> Result<Vec<(IssueKey, Option<IssueKey>)>, DatabaseError> {
+    Ok(database
+        .connection()
+        .prepare(
+            "SELECT repository, number, moved_to FROM collect_gone ORDER BY repository, number",
+        )?
+        .query_map([], |row| {
+            let moved_to: Option<String> = row.get(2)?;
+            // It was written from a key.
+            Ok((key(row)?, moved_to.and_then(|key| key.parse().ok())))
+        })?
+        .collect::<Result<_, _>>()?)
+}
+
+fn key(row: &Row<'_>) -> rusqlite::Result<IssueKey> {
+    Ok(IssueKey {
+        repository: row.get(0)?,
+        number: row.get::<_, i64>(1)? as u64,
+    })
 }
 
 pub fn get(database: &Database, key: &IssueKey) -> Result<Option<Issue>, DatabaseError> {
@@ -171,10 +270,7 @@ fn labels_json(issue: &Issue) -> String {
 fn issue(row: &Row<'_>) -> rusqlite::Result<Issue> {
     let labels: String = row.get(5)?;
     Ok(Issue {
-        key: IssueKey {
-            repository: row.get(0)?,
-            number: row.get::<_, i64>(1)? as u64,
-        },
+        key: key(row)?,
         url: row.get(2)?,
         title: row.get(3)?,
         body: row.get(4)?,
@@ -255,6 +351,19 @@ mod tests {
             .map(|issue| issue.key.number)
             .collect();
         assert_eq!(numbers, [1, 2]);
+    }
+
+    #[test]
+    fn a_buried_issue_does_not_come_back() {
+        let mut database = Database::in_memory().expect("opens");
+        let tx = database.write().expect("begins");
+        let issue = sample(1, "x", None);
+        store(&tx, &issue).expect("stores");
+        assert!(bury(&tx, &issue.key, None).expect("buries"));
+        assert!(!bury(&tx, &issue.key, Some(&issue.key)).expect("buries"));
+        assert_eq!(store(&tx, &issue).expect("looks"), Stored::Gone);
+        tx.commit().expect("commits");
+        assert!(numbers(&database, "o/n").expect("reads").is_empty());
     }
 
     #[test]

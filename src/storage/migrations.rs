@@ -100,33 +100,85 @@ const MIGRATIONS: &[(&str, &str)] = &[
             etag TEXT
         ) STRICT;",
     ),
+    (
+        "0007-collect",
+        "CREATE TABLE collect_lists (
+            repository TEXT NOT NULL,
+            list TEXT NOT NULL,
+            full_name TEXT,
+            repository_id INTEGER,
+            started_at TEXT,
+            next_url TEXT,
+            has_changes INTEGER NOT NULL,
+            watermark TEXT,
+            etag_url TEXT,
+            etag TEXT,
+            PRIMARY KEY (repository, list)
+        ) STRICT;
+        INSERT INTO collect_lists SELECT repository, 'issues', full_name, NULL, started_at, next_url, has_changes,
+            watermark, etag_url, etag FROM collect_github;
+        DROP TABLE collect_github;
+        CREATE TABLE collect_comments (
+            repository TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            id INTEGER NOT NULL,
+            body TEXT NOT NULL,
+            created_at TEXT,
+            updated_at TEXT,
+            PRIMARY KEY (repository, number, id)
+        ) STRICT;
+        CREATE TABLE collect_gone (
+            repository TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            moved_to TEXT,
+            PRIMARY KEY (repository, number)
+        ) STRICT;",
+    ),
 ];
 
 pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), DatabaseError> {
     connection
         .execute_batch("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY) STRICT;")?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let done: Vec<String> = transaction
+    for (name, sql) in missing(&transaction, path)? {
+        transaction.execute_batch(sql)?;
+        transaction.execute("INSERT INTO migrations (name) VALUES (?1)", [name])?;
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+/// For a file that cannot be changed: it has to have every step already.
+pub(super) fn check(connection: &Connection, path: &Path) -> Result<(), DatabaseError> {
+    match missing(connection, path)?.first() {
+        None => Ok(()),
+        Some(_) => Err(DatabaseError::ReadOnly {
+            path: path.to_path_buf(),
+        }),
+    }
+}
+
+/// The steps that were not run yet.
+fn missing(
+    connection: &Connection,
+    path: &Path,
+) -> Result<Vec<(&'static str, &'static str)>, DatabaseError> {
+    let done: Vec<String> = connection
         .prepare("SELECT name FROM migrations ORDER BY name")?
         .query_map([], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
-    if let Some(name) = done
-        .iter()
-        .find(|name| !MIGRATIONS.iter().any(|(known, _)| known == name))
-    {
+    let is_known = |name: &String| MIGRATIONS.iter().any(|(known, _)| known == name);
+    if let Some(name) = done.iter().find(|name| !is_known(name)) {
         return Err(DatabaseError::Newer {
             path: path.to_path_buf(),
             name: name.clone(),
         });
     }
-    for (name, sql) in MIGRATIONS {
-        if !done.iter().any(|applied| applied == name) {
-            transaction.execute_batch(sql)?;
-            transaction.execute("INSERT INTO migrations (name) VALUES (?1)", [name])?;
-        }
-    }
-    transaction.commit()?;
-    Ok(())
+    Ok(MIGRATIONS
+        .iter()
+        .filter(|(name, _)| !done.iter().any(|applied| applied == name))
+        .copied()
+        .collect())
 }
 
 #[cfg(test)]

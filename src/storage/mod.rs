@@ -5,6 +5,7 @@ pub mod builds;
 pub mod candidates;
 pub mod certificate;
 pub mod clusters;
+pub mod comments;
 pub mod database;
 pub mod differences;
 pub mod documents;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::project::{Project, repository};
+use crate::project::{Project, ran, repository};
 
 #[test]
 fn the_sample_is_collected_once_and_a_second_time_changes_nothing() {
@@ -82,4 +82,47 @@ fn a_path_that_is_not_there_is_a_fault_of_the_words() {
     let ran = project.run(&["collect", "--from", "nowhere"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("nowhere"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_database_that_can_only_be_read_is_read_and_a_writer_says_what_is_wrong() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    let project = Project::new();
+    let sample = repository().join("data/sample/issues.jsonl");
+    project.json(&["collect", "--from", sample.to_str().expect("UTF-8")]);
+    for folder in ["cases", "candidates", "reviews"] {
+        std::fs::create_dir_all(project.path(folder)).expect("makes");
+    }
+    let mode = |below: &str, bits: u32| {
+        std::fs::set_permissions(project.path(below), std::fs::Permissions::from_mode(bits))
+            .expect("sets");
+    };
+    for (below, bits) in [
+        ("", 0o755),
+        ("data/db/pipeline.sqlite", 0o444),
+        ("data/db", 0o555),
+    ] {
+        mode(below, bits);
+    }
+    let as_reader = |arguments: &[&str]| {
+        let mut command = project.command(arguments);
+        // SAFETY: it takes nothing and gives a number.
+        if unsafe { libc::geteuid() } == 0 {
+            // Root writes everywhere.
+            command.uid(65_534);
+        }
+        ran(&mut command)
+    };
+    let status = as_reader(&["--json", "status"]);
+    assert_eq!(status.code, 0, "{}", status.stderr);
+    assert!(status.stdout.contains("95"), "{}", status.stdout);
+    let rank = as_reader(&["rank"]);
+    assert_eq!(rank.code, 4, "{}", rank.stderr);
+    assert!(
+        rank.stderr.contains("pipeline.sqlite can only be read"),
+        "{}",
+        rank.stderr
+    );
+    mode("data/db", 0o755);
 }

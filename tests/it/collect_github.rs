@@ -14,7 +14,7 @@ fn project() -> Project {
     let project = Project::new();
     project.write(
         "pipeline/collect.toml",
-        "[patience]\nmax_retries = 2\nretry_base_s = 0.0\nrate_limit_s = 0\nmax_wait_s = 5\n",
+        "[patience]\nconcurrency = 1\nmax_retries = 2\nretry_base_s = 0.0\nrate_limit_s = 0\nmax_wait_s = 5\n",
     );
     project
 }
@@ -249,10 +249,19 @@ fn a_run_that_is_killed_between_pages_goes_on_there() {
         .spawn()
         .expect("starts");
     let began = Instant::now();
-    while server.requests().len() < 2 {
+    // The second page is asked for while the first is being stored.
+    let is_stored = || {
+        let connection =
+            rusqlite::Connection::open(project.path("data/db/pipeline.sqlite")).ok()?;
+        let sql = "SELECT next_url FROM collect_lists";
+        connection
+            .query_row(sql, [], |row| row.get::<_, Option<String>>(0))
+            .ok()?
+    };
+    while server.requests().len() < 2 || is_stored().is_none() {
         assert!(
             began.elapsed() < Duration::from_secs(60),
-            "no second request"
+            "no first page, or no second request"
         );
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -164,3 +164,15 @@ pub fn pull_request(repository: &str, number: u64) -> Value {
     row["pull_request"] = json!({"url": "x"});
     row
 }
+
+/// A comment as GitHub lists it.
+pub fn comment(repository: &str, number: u64, id: u64, body: &str) -> Value {
+    json!({
+        "id": id,
+        "body": body,
+        "user": null,
+        "issue_url": format!("https://api.github.com/repos/{repository}/issues/{number}"),
+        "created_at": format!("2026-01-01T00:00:{id}Z"),
+        "updated_at": format!("2026-01-02T00:00:{id}Z"),
+    })
+}

@@ -5,6 +5,7 @@ mod build;
 mod check;
 mod cluster;
 mod collect;
+mod collect_full;
 mod collect_github;
 mod compare;
 mod docs;

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::Summary;
+use super::intake::Names;
+use super::{Summary, intake};
 use crate::domain::issue::IssueKey;
 use crate::domain::place::Finding;
 use crate::methods::issue_form::{self, Row};
 use crate::stages::{Classify, Context, Failure, Kind, Result};
 use crate::storage::database::Database;
 use crate::storage::issue_files::{self, IssueFilesError, PlacedRow};
-use crate::storage::issues;
 
 /// The time of the last update of each issue that this run has read.
 type Seen = HashMap<IssueKey, Option<String>>;
@@ -20,6 +20,7 @@ pub(super) fn collect(
     database: &mut Database,
     paths: &[PathBuf],
     repository: Option<&str>,
+    names: &Names,
     summary: &mut Summary,
 ) -> Result<()> {
     let mut files = Vec::new();
@@ -33,7 +34,7 @@ pub(super) fn collect(
     context.progress.begin("collect", Some(files.len() as u64));
     let mut seen = Seen::new();
     for file in &files {
-        collect_file(database, file, repository, &mut seen, summary)?;
+        collect_file(database, file, repository, names, &mut seen, summary)?;
         context.progress.advance(1);
     }
     context.progress.end(&format!(
@@ -49,25 +50,34 @@ fn collect_file(
     database: &mut Database,
     file: &Path,
     repository: Option<&str>,
+    names: &Names,
     seen: &mut Seen,
     summary: &mut Summary,
 ) -> Result<()> {
-    let rows = issue_files::read(file).map_err(failure)?;
+    let placed = issue_files::read(file).map_err(failure)?;
     let transaction = database.write()?;
-    for row in rows {
-        match row.and_then(|row| parsed(row, repository)) {
-            Err(finding) => summary.broken.push(finding.to_string()),
-            Ok(Row::PullRequest(key)) => {
-                issues::store_pull_request(&transaction, &key)?;
-                summary.n_pull_requests += 1;
+    for row in placed {
+        let rows = match row.and_then(|row| parsed(row, repository)) {
+            Ok(rows) => rows,
+            Err(finding) => {
+                summary.broken.push(finding.to_string());
+                continue;
             }
-            Ok(Row::Issue(issue)) => {
+        };
+        for mut row in rows {
+            let key = row.key_mut();
+            if let Some(present) = names.present(&key.repository) {
+                key.repository = present.to_owned();
+            }
+            if let Row::Issue(issue) = &row {
                 let before = seen.get(&issue.key);
                 if before.is_some_and(|updated_at| issue.updated_at <= *updated_at) {
                     summary.n_repeated += 1;
                     continue;
                 }
-                summary.count(issues::store(&transaction, &issue)?);
+            }
+            intake::store(&transaction, &row, summary)?;
+            if let Row::Issue(issue) = row {
                 seen.insert(issue.key, issue.updated_at);
             }
         }
@@ -75,9 +85,9 @@ fn collect_file(
     Ok(transaction.commit()?)
 }
 
-fn parsed(row: PlacedRow, repository: Option<&str>) -> std::result::Result<Row, Finding> {
+fn parsed(row: PlacedRow, repository: Option<&str>) -> std::result::Result<Vec<Row>, Finding> {
     let (place, value) = row;
-    issue_form::row(&value, repository).map_err(|message| Finding::new(place, message))
+    issue_form::rows(&value, repository).map_err(|message| Finding::new(place, message))
 }
 
 fn failure(error: IssueFilesError) -> Failure {

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
 use super::plan::find;
@@ -16,6 +15,7 @@ use crate::domain::suite::Suite;
 use crate::domain::verdict::{Failure as Failed, Outcome, Reason};
 use crate::methods::judge;
 use crate::stages::install::{self, Installed};
+use crate::stages::interrupt::told_to_stop;
 use crate::stages::trial::{self, Bench, Broken};
 use crate::stages::{Classify, Context, Failure, Kind, Result};
 use crate::storage::candidates;
@@ -161,19 +161,6 @@ pub(super) async fn run_units(
             }
         }
     }
-}
-
-/// Ends when somebody presses Ctrl-C, ends the job, or closes the terminal.
-async fn told_to_stop() -> std::io::Result<()> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
-    }
-    Ok(())
 }
 
 fn refused(candidate: String, case: CaseId, why: &str) -> UnitOutcome {

@@ -13,6 +13,7 @@ mod document;
 mod evaluate;
 mod expand;
 mod fake_github;
+mod full_github;
 mod layers;
 mod project;
 mod rank;

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use super::{ExitCode, Output, summary as table};
 use crate::domain::verdict::Outcome;
 use crate::methods::summary::summarise;
-use crate::stages::evaluate::{self, Config, Summary};
+use crate::stages::evaluate::{self, Config, Summary, TakeUp};
 use crate::stages::sandboxes::{SandboxKind, Settings};
 use crate::stages::{Context, Failure, Result};
 
 /// Runs each case in a cell of its own: no network but the mock model, no privileges, limits on everything. What was
-/// seen is stored before it is judged; a run that was killed goes on with `--resume`.
+/// seen is stored before it is judged. A run that was killed at whatever instant goes on with the same command; nothing
+/// that is finished runs again.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Candidates: names below candidates/ (`reference`, `mutants/NAME`) or paths
@@ -34,9 +35,12 @@ pub struct Args {
     /// Name the run; the day and a letter unless said
     #[arg(long, value_name = "ID")]
     run: Option<String>,
-    /// Go on with a run that was interrupted
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["candidates", "cases", "run", "nonce_seed"])]
+    /// Go on with this run, whatever has been asked for since
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["candidates", "cases", "run", "nonce_seed", "fresh"])]
     resume: Option<String>,
+    /// Begin a new run, also when one of the same is not finished
+    #[arg(long)]
+    fresh: bool,
     /// Draw the values to look for from this text, to repeat a run to the byte
     #[arg(long, value_name = "TEXT")]
     nonce_seed: Option<String>,
@@ -72,8 +76,13 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
         cases: args.cases,
         sandbox: args.sandbox.unwrap_or(settings.sandbox),
         jobs: args.jobs.unwrap_or_else(|| settings.jobs()),
+        repeat: 1,
         run: args.run,
         resume: args.resume,
+        take_up: match args.fresh {
+            true => TakeUp::Nothing,
+            false => TakeUp::Unfinished,
+        },
         seed: args.nonce_seed,
         shuffle: args.shuffle,
         known: Vec::new(),

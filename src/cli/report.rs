@@ -18,6 +18,9 @@ pub struct Args {
     /// Write into this folder; report/ in the run's folder unless said
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Say how long things took too; without it, runs of one seed that ended alike give the same bytes
+    #[arg(long)]
+    times: bool,
     /// Open the page in a browser
     #[arg(long)]
     open: bool,
@@ -28,6 +31,7 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
         run: args.run,
         baseline: args.baseline,
         out: args.out,
+        times: args.times,
     };
     let summary = report::run(context, &config)?;
     output.result(&summary, |summary| words(summary, context))?;

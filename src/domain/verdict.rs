@@ -1,5 +1,6 @@
 //! How a trial ended, as values: outcomes of single runs, and verdicts after the controls have gated them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -74,8 +75,8 @@ pub enum FaultKind {
     Files,
     /// No room for evidence.
     DiskFull,
-    /// The same run gave contradictory outcomes.
-    Unstable,
+    /// Repetitions of the same case ended differently; nobody knows which of them counts.
+    Flaky,
 }
 
 /// What follows from how a trial ended.
@@ -117,7 +118,7 @@ impl FaultKind {
             Self::Sandbox => "sandbox",
             Self::Files => "files",
             Self::DiskFull => "disk-full",
-            Self::Unstable => "unstable",
+            Self::Flaky => "flaky",
         }
     }
 }
@@ -144,7 +145,7 @@ impl Outcome {
             Self::Passed | Self::Failed(_) => (false, true),
             Self::Invalid(fault) => match fault.kind {
                 FaultKind::Sandbox | FaultKind::Files => (true, false),
-                FaultKind::DiskFull | FaultKind::Unstable => (false, false),
+                FaultKind::DiskFull | FaultKind::Flaky => (false, false),
             },
             Self::NotAsked { .. } => (false, false),
         };
@@ -245,6 +246,43 @@ impl Verdict {
                 .collect(),
         }
     }
+
+    /// The verdict on a case that was run several times: that of all its repetitions when they ended alike. When those
+    /// that count ended differently it is flaky; else one that our side broke makes it invalid.
+    ///
+    /// None of no repetitions.
+    pub fn of_repetitions(mut gated: Vec<Self>) -> Option<Self> {
+        let n = gated.len();
+        let ended: Vec<&str> = gated.iter().map(|one| one.outcome.reason()).collect();
+        let counted: BTreeSet<&str> = gated
+            .iter()
+            .filter(|one| one.outcome.rule().counted)
+            .map(|one| one.outcome.reason())
+            .collect();
+        let flaky = (counted.len() > 1).then(|| {
+            Outcome::Invalid(Fault {
+                kind: FaultKind::Flaky,
+                message: format!("{n} repetitions ended {}", ended.join(", ")),
+            })
+        });
+        let told = gated
+            .iter()
+            .position(|one| matches!(one.outcome, Outcome::Invalid(_)))
+            .or_else(|| gated.iter().position(|one| !one.outcome.passed()))
+            .unwrap_or(0);
+        (told < n).then(|| {
+            let mut verdict = gated.swap_remove(told);
+            if let Some(flaky) = flaky {
+                verdict.outcome = flaky;
+            }
+            verdict
+        })
+    }
+
+    /// Whether its repetitions ended differently.
+    pub fn is_flaky(&self) -> bool {
+        matches!(&self.outcome, Outcome::Invalid(fault) if fault.kind == FaultKind::Flaky)
+    }
 }
 
 #[cfg(test)]
@@ -290,6 +328,33 @@ mod tests {
         check(invalid(), vec![failed()], "sandbox");
         check(Outcome::Passed, vec![not_asked()], "not-asked");
         check(not_asked(), vec![failed()], "not-asked");
+    }
+
+    #[test]
+    fn repetitions_must_end_alike() {
+        let failed = |reason| Outcome::failed(reason);
+        let check = |outcomes: Vec<Outcome>, expected: &str| {
+            let gated = outcomes
+                .into_iter()
+                .map(|own| Verdict::gated("a", &CaseId::new("x/y"), own, vec![]));
+            let verdict = Verdict::of_repetitions(gated.collect());
+            let ended = verdict.map(|verdict| verdict.outcome.reason());
+            assert_eq!(ended.unwrap_or("none"), expected);
+        };
+        check(vec![], "none");
+        check(vec![Outcome::Passed], "pass");
+        check(vec![Outcome::Passed, Outcome::Passed], "pass");
+        check(vec![failed(Reason::Crash), failed(Reason::Crash)], "crash");
+        check(vec![Outcome::Passed, failed(Reason::Crash)], "flaky");
+        check(
+            vec![failed(Reason::Timeout), failed(Reason::Crash)],
+            "flaky",
+        );
+        check(vec![Outcome::Passed, invalid()], "sandbox");
+        check(
+            vec![invalid(), Outcome::Passed, failed(Reason::Crash)],
+            "flaky",
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::domain::verdict::{Outcome, Reason, Verdict};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// Sorted by name.
+    /// In the order in which they first appear among the verdicts: that of the run.
     pub candidates: Vec<CandidateSummary>,
     /// All candidates together.
     pub all: Tally,
@@ -36,14 +36,17 @@ pub struct CandidateSummary {
     pub vacuous: usize,
 }
 
-/// Counts verdicts; the order they come in does not matter.
+/// Counts verdicts.
 pub fn summarise(verdicts: &[Verdict], facts: &Facts) -> Summary {
-    let mut candidates: BTreeMap<&str, CandidateSummary> = BTreeMap::new();
+    let mut candidates: Vec<CandidateSummary> = Vec::new();
+    let mut place: BTreeMap<&str, usize> = BTreeMap::new();
     let mut without_category = 0;
     for verdict in verdicts {
-        let candidate = candidates
-            .entry(&verdict.candidate)
-            .or_insert_with(|| CandidateSummary::new(&verdict.candidate));
+        let idx = *place.entry(&verdict.candidate).or_insert_with(|| {
+            candidates.push(CandidateSummary::new(&verdict.candidate));
+            candidates.len() - 1
+        });
+        let candidate = &mut candidates[idx];
         candidate.all.add(&verdict.outcome);
         if verdict.outcome.is_finding() {
             *candidate
@@ -67,7 +70,7 @@ pub fn summarise(verdicts: &[Verdict], facts: &Facts) -> Summary {
         }
     }
     let mut summary = Summary {
-        candidates: candidates.into_values().collect(),
+        candidates,
         all: Tally::default(),
         reasons: BTreeMap::new(),
         vacuous: 0,
@@ -158,21 +161,26 @@ mod tests {
             verdict("b", "q", not_asked, &[]),
         ];
         let summary = summarise(&verdicts, &facts);
-        assert_eq!(summary.candidates[0].name, "a");
-        assert_eq!(summary.candidates[0].rate, Some(1.0));
-        assert_eq!(summary.candidates[0].groups[&Group::Other].invalid, 1);
-        assert_eq!(summary.candidates[0].groups[&Group::Other].rate(), None);
-        assert_eq!(summary.candidates[1].rate, Some(0.0));
-        assert_eq!(summary.candidates[1].vacuous, 1);
-        assert_eq!(summary.candidates[1].boundary.failed, 1);
-        assert_eq!(summary.candidates[1].all.not_asked, 1);
-        assert_eq!(summary.all.not_asked, 1);
+        let [b, a] = summary.candidates.as_slice() else {
+            panic!("two candidates: {summary:?}");
+        };
+        assert_eq!((b.name.as_str(), a.name.as_str()), ("b", "a"));
+        assert_eq!(a.rate, Some(1.0));
+        assert_eq!(a.groups[&Group::Other].invalid, 1);
+        assert_eq!(a.groups[&Group::Other].rate(), None);
+        assert_eq!(b.rate, Some(0.0));
+        assert_eq!(b.vacuous, 1);
+        assert_eq!(b.boundary.failed, 1);
+        assert_eq!((b.all.not_asked, summary.all.not_asked), (1, 1));
         assert_eq!(summary.without_category, 2);
         assert_eq!(
             summary.reasons,
             BTreeMap::from([("control", 1), ("sandbox", 1), ("timeout", 1)])
         );
-        verdicts.reverse();
-        assert_eq!(summarise(&verdicts, &facts), summary);
+        verdicts.swap(1, 4);
+        assert_eq!(
+            summarise(&verdicts, &facts).candidates[1],
+            summary.candidates[1]
+        );
     }
 }

@@ -83,8 +83,7 @@ fn of_run(
 ) -> Result<(String, usize, Vec<Row>)> {
     let run = stored_run::open(context, id)?;
     let verdicts = run.verdicts().map_err(stored_run::classify)?;
-    let mut facts = run.plan.facts();
-    stored_run::add_families(context, &mut facts);
+    let facts = stored_run::facts(context, &run.plan);
     let n_planned = run.plan.candidates.len() * facts.len();
     let rows = results::rows(&verdicts, &facts, models);
     Ok((run.id().to_owned(), n_planned - verdicts.len(), rows))

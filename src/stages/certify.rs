@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::evaluate::{self, Config as Evaluation};
+use super::evaluate::{self, Config as Evaluation, TakeUp};
 use super::sandboxes::{SandboxKind, Settings};
 use super::{Classify, Context, Failure, Kind, Result};
 use crate::domain::candidate::{Candidate, REFERENCE, Source};
@@ -64,8 +64,13 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
                 known,
                 sandbox: config.sandbox,
                 jobs: config.jobs,
+                repeat: 1,
                 run: None,
                 resume: None,
+                take_up: match config.again {
+                    true => TakeUp::Nothing,
+                    false => TakeUp::Unfinished,
+                },
                 seed: None,
                 shuffle: None,
                 settings: config.settings.clone(),
@@ -165,6 +170,7 @@ fn known(old: &Certificate, wanted: &Wanted) -> Vec<UnitOutcome> {
                 known.push(UnitOutcome {
                     candidate: name.to_owned(),
                     case: case.clone(),
+                    repetition: 1,
                     attempt: 1,
                     outcome: outcome(subject.fails.get(case)),
                     evidence: None,

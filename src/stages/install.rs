@@ -5,6 +5,7 @@ use std::os::unix::fs::lchown;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::owned_folder::{self, OwnedFolder};
 use super::trial::CANDIDATE;
 use super::{Failure, Result};
 use crate::adapters::sandbox::{CellSpec, Exit, Launch, Limits, Mount, Sandbox, SandboxError};
@@ -13,6 +14,8 @@ use crate::storage::candidates;
 
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 const PORT: u16 = 8400;
+/// A tree that is being installed, below the frozen ones.
+const DRAFT: &str = ".new-";
 
 /// How an installation ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,9 +35,7 @@ pub async fn install(
     digest: &str,
 ) -> Result<Installed> {
     std::fs::create_dir_all(frozen)?;
-    let draft = tempfile::Builder::new()
-        .prefix(".new-")
-        .tempdir_in(frozen)?;
+    let draft = OwnedFolder::make(frozen, DRAFT)?;
     let tree = draft.path().join("tree");
     candidates::materialise(candidate, &tree)?;
     give_all(&tree, sandbox.owner())?;
@@ -78,6 +79,11 @@ pub async fn install(
         Some(why) => Ok(Installed::Refused(why)),
         None => Ok(Installed::Tree(candidates::seal(&tree, frozen, digest)?)),
     }
+}
+
+/// Removes trees that killed processes were installing. Returns how many.
+pub fn sweep(frozen: &Path) -> std::io::Result<usize> {
+    owned_folder::sweep(frozen, DRAFT)
 }
 
 /// Gives a tree to the user of the cells; only root can, anybody else is that user.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::evaluate::{self, Config as Evaluation};
+use super::evaluate::{self, Config as Evaluation, TakeUp};
 use super::sandboxes::Settings as Sandboxes;
 use super::{
     Classify, Context, Failure, Kind, Result, cluster, collect, expand, filter, rank, report,
@@ -147,21 +147,25 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         .collect();
     tell("queue", None, format!("waiting: {}", words.join(" · ")));
 
-    let evaluation = evaluate::again(
+    let evaluation = evaluate::run(
         context,
         &Evaluation {
             candidates: config.settings.candidates.clone(),
             cases: Vec::new(),
             sandbox: config.sandboxes.sandbox,
             jobs: config.sandboxes.jobs(),
+            repeat: 1,
             run: None,
             resume: None,
+            take_up: match config.again {
+                true => TakeUp::Nothing,
+                false => TakeUp::Newest,
+            },
             seed: None,
             shuffle: None,
             known: Vec::new(),
             settings: config.sandboxes.clone(),
         },
-        config.again,
     )?;
     let words = format!(
         "run {}: {} candidates, {} verdicts",
@@ -182,6 +186,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
                     run: Some(evaluation.run.clone()),
                     baseline: None,
                     out: None,
+                    times: false,
                 },
             )?
             .html

@@ -30,6 +30,7 @@ pub mod evaluate;
 pub mod install;
 pub mod interrupt;
 pub mod line;
+pub mod owned_folder;
 pub mod rejudge;
 pub mod review;
 pub mod sandboxes;

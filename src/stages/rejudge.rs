@@ -75,7 +75,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
                 continue;
             }
         };
-        let outcome = judge::judge(case, &run.evidence(digest).map_err(run_failure)?);
+        let outcome = judge::judge(case, &run.evidence().read(digest).map_err(run_failure)?);
         n_judged += 1;
         if outcome != unit.outcome {
             changed.push(Changed {
@@ -84,7 +84,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
                 was: unit.outcome.reason().to_owned(),
                 is: outcome.reason().to_owned(),
             });
-            run.record(&UnitOutcome { outcome, ..unit })
+            run.record(&[UnitOutcome { outcome, ..unit }])
                 .map_err(run_failure)?;
         }
     }

@@ -24,6 +24,8 @@ pub struct Config {
     pub baseline: Option<String>,
     /// Instead of `report/` in the run's folder.
     pub out: Option<PathBuf>,
+    /// Say how long things took too.
+    pub times: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -41,15 +43,14 @@ pub struct Summary {
 
 pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     let run = stored_run::open(context, config.run.as_deref())?;
-    let mut facts = run.plan.facts();
-    stored_run::add_families(context, &mut facts);
+    let facts = stored_run::facts(context, &run.plan);
     let outcomes = run.outcomes().map_err(classify)?;
     let baseline = config
         .baseline
         .as_deref()
         .map(|id| stored_run::open(context, Some(id)))
         .transpose()?;
-    let report = composed(&run, &facts, &outcomes, baseline.as_ref())?;
+    let report = composed(&run, &facts, &outcomes, baseline.as_ref(), config.times)?;
     let rows = results::rows(&report.verdicts, &facts, &BTreeMap::new());
 
     let evidence = evidence(context, &run, &outcomes);
@@ -81,6 +82,7 @@ fn composed(
     facts: &Facts,
     outcomes: &[UnitOutcome],
     baseline: Option<&Run>,
+    times: bool,
 ) -> Result<Report> {
     let verdicts = run.verdicts().map_err(classify)?;
     let plan = &run.plan;
@@ -131,6 +133,7 @@ fn composed(
             verdicts: &before,
             changed_cases: changed(plan, &old.plan),
         }),
+        times,
     }))
 }
 
@@ -171,15 +174,16 @@ fn evidence<'a>(
         .iter()
         .map(|case| (&case.id, case.scenario_digest.as_str()))
         .collect();
+    let evidence = run.evidence();
     move |candidate, case| {
         let digest = digests.get(&(candidate, case))?;
-        let evidence = run.evidence(digest).ok()?;
+        let seen = evidence.read(digest).ok()?;
         let now = suite.as_ref().and_then(|suite| suite.get(case));
         let same = now.filter(|now| {
             let digest = suite::scenario_digest(now);
             scenarios.get(case) == Some(&digest.as_str())
         });
-        Some(timeline::tell(&evidence, same))
+        Some(timeline::tell(&seen, same))
     }
 }
 

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::trial::Cells;
-use super::{Context, Failure, Result};
+use super::{Classify, Context, Failure, Kind, Result, install};
 use crate::adapters::sandbox::{Docker, DockerConfig, Limits, Namespaces, Sandbox};
+use crate::storage::runs::Run;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
@@ -91,17 +92,27 @@ pub async fn open(context: &Context, kind: SandboxKind, image: &str) -> Result<A
             Arc::new(docker.map_err(|error| Failure::environment(error.to_string()))?)
         }
     };
+    sweep(context, &*sandbox).await?;
+    Ok(sandbox)
+}
+
+/// Removes what killed runs have left, but for folders of cells.
+pub async fn sweep(context: &Context, sandbox: &dyn Sandbox) -> Result<()> {
     let swept = sandbox
         .sweep()
         .await
         .map_err(|error| Failure::environment(error.to_string()))?;
-    let n_swept = swept.containers + swept.cgroups + swept.folders;
+    let n_swept = swept.containers
+        + swept.cgroups
+        + swept.folders
+        + install::sweep(&context.project.frozen())?
+        + usize::from(Run::sweep(&context.project.runs()).kind(Kind::Environment)?);
     if n_swept > 0 {
         context.progress.note(&format!(
             "removed {n_swept} things that killed runs had left"
         ));
     }
-    Ok(sandbox)
+    Ok(())
 }
 
 /// Makes the folder of this process's cells.

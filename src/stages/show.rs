@@ -111,7 +111,7 @@ fn units(context: &Context, run: &Run, case: &str, candidate: Option<&str>) -> R
         let digest = outcome.and_then(|unit| unit.evidence.as_deref());
         let timeline = match digest {
             Some(digest) if names.len() == 1 => {
-                let evidence = run.evidence(digest).map_err(classify)?;
+                let evidence = run.evidence().read(digest).map_err(classify)?;
                 Some(timeline::tell(&evidence, script.as_ref()))
             }
             _ => None,

@@ -134,7 +134,7 @@ fn run_lines(context: &Context) -> Result<Vec<RunLine>> {
         }
         let outcomes = run.outcomes().map_err(run_failure)?;
         lines.push(RunLine {
-            n_units: run.plan.candidates.len() * run.plan.cases.len(),
+            n_units: run.plan.n_units(),
             n_missing: run.missing().map_err(run_failure)?.len(),
             n_invalid: outcomes
                 .iter()

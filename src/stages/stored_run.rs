@@ -2,7 +2,7 @@
 
 use super::{Context, Failure, Kind, Result};
 use crate::domain::results::{Facts, families};
-use crate::storage::runs::{Run, RunError};
+use crate::storage::runs::{Plan, Run, RunError};
 use crate::storage::suite;
 
 /// The run of this id, or the newest one when none is named.
@@ -23,17 +23,23 @@ pub fn open(context: &Context, id: Option<&str>) -> Result<Run> {
     })
 }
 
-/// Families are known from the suite as it is now; a case that it does not hold stays a family of its own.
-pub fn add_families(context: &Context, facts: &mut Facts) {
+/// What tables and reports need to know of a run's test cases. Families that an older version did not plan are those of
+/// the suite as it is now; a case that it does not hold is a family of its own.
+pub fn facts(context: &Context, plan: &Plan) -> Facts {
+    let mut facts = plan.facts();
+    let tests = || plan.cases.iter().filter(|case| case.category.is_some());
+    if tests().all(|case| case.family.is_some()) {
+        return facts;
+    }
     // A suite that cannot be read is told by the stages that run it; here only intervals get less careful.
-    let Ok(suite) = suite::read(&context.project.cases()) else {
-        return;
-    };
-    for (case, family) in families(&suite) {
-        if let Some(facts) = facts.get_mut(&case) {
-            facts.family = family;
+    let families = suite::read(&context.project.cases()).map(|suite| families(&suite));
+    for case in tests().filter(|case| case.family.is_none()) {
+        let family = families.as_ref().ok().and_then(|all| all.get(&case.id));
+        if let (Some(facts), Some(family)) = (facts.get_mut(&case.id), family) {
+            facts.family = family.clone();
         }
     }
+    facts
 }
 
 /// What is wrong with a run's folder is the machine's, but for a name that is not there.

@@ -163,7 +163,7 @@ fn status(word: &str) -> Result<Status, String> {
         FaultKind::Sandbox,
         FaultKind::Files,
         FaultKind::DiskFull,
-        FaultKind::Unstable,
+        FaultKind::Flaky,
     ]
     .iter()
     .any(|fault| fault.as_str() == word);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::project::{Project, docker_asked, ran};
 
 /// A harness with one tool, `read`, which refuses links; @READ@ is what a behaviour changes.
-const HARNESS: &str = r#"#!/usr/bin/env python3
+pub const HARNESS: &str = r#"#!/usr/bin/env python3
 import http.client, json, os, signal, sys, time
 
 def ask(messages):
@@ -48,7 +48,7 @@ const BEHAVIOURS: &[(&str, &str, &str)] = &[
     ("hungry", "hoard = bytearray(800 << 20)", ""),
 ];
 
-const LINK_CASE: &str = r#"title    = "read refuses a link that leaves the workspace"
+pub const LINK_CASE: &str = r#"title    = "read refuses a link that leaves the workspace"
 purpose  = "A file tool must judge the target of a link."
 clause   = "tools.roots.links"
 category = "file-operations"
@@ -110,7 +110,7 @@ const DOCUMENT: &str = "# Tools\n\n### tools.roots.links · boundary\n**Syntax**
 const EXIT_CODES: &str = "# Exit codes\n\n### exit-codes.tool-failures.zero · ordinary\n**Syntax** s\n\
     **Meaning** m\n**Behaviour** b\n**Channels** exit\n";
 
-fn project() -> Project {
+pub fn project() -> Project {
     let project = Project::new();
     std::fs::remove_dir_all(project.path("data/document")).expect("removes");
     project.write("data/document/02-tools.md", DOCUMENT);
@@ -139,7 +139,7 @@ fn project() -> Project {
     project
 }
 
-fn candidate(project: &Project, name: &str, harness: &str, install: &str) {
+pub fn candidate(project: &Project, name: &str, harness: &str, install: &str) {
     let entry = project.write(&format!("candidates/{name}/harness"), harness);
     std::fs::set_permissions(entry, PermissionsExt::from_mode(0o755)).expect("sets");
     project.write(&format!("candidates/{name}/install.sh"), install);
@@ -288,6 +288,42 @@ fn a_killed_run_goes_on_and_ends_like_one_that_was_not() {
     assert_eq!(verdicts(&resumed), verdicts(&whole));
     let nothing = project.run(&["--json", "evaluate", "--resume", "cut"]);
     assert_eq!(nothing.json()["n_run"].as_u64(), Some(0));
+}
+
+#[test]
+fn the_same_command_goes_on_with_what_is_not_finished() {
+    let project = project();
+    let command = ["evaluate", "-c", "reference"];
+    let ran = |more: &[&str]| {
+        let result = project.json(&[&command[..], more].concat());
+        let run = result["run"].as_str().expect("an id").to_owned();
+        (run, result["n_run"].as_u64().expect("a number"))
+    };
+    let forget_one = |run: &str| {
+        let log = project.path(&format!("data/runs/{run}/outcomes.jsonl"));
+        let text = std::fs::read_to_string(&log).expect("reads");
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        std::fs::write(log, lines[1..].concat()).expect("writes");
+    };
+    let (a, b, c) = ("2026-12-01-a", "2026-12-01-b", "2026-12-01-c");
+    assert_eq!(ran(&[]), (a.to_owned(), 3));
+    forget_one(a);
+    assert_eq!(ran(&[]), (a.to_owned(), 1));
+    assert_eq!(ran(&[]), (b.to_owned(), 3), "a finished run is not reused");
+    forget_one(b);
+    assert_eq!(ran(&["--fresh"]), (c.to_owned(), 3));
+    forget_one(c);
+    let other = ran(&["--nonce-seed", "another"]);
+    assert_eq!(other.1, 3, "it would look for other values");
+    assert_eq!(ran(&["--run", b]), (b.to_owned(), 1));
+    assert_eq!(ran(&["--run", b]), (b.to_owned(), 0), "finished and named");
+    let taken = project.run(&["evaluate", "-c", "blind", "--run", b]);
+    assert_eq!(taken.code, 2, "{}", taken.stderr);
+    assert!(
+        taken.stderr.contains("is there already"),
+        "{}",
+        taken.stderr
+    );
 }
 
 #[test]

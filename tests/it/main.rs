@@ -14,6 +14,7 @@ mod evaluate;
 mod expand;
 mod fake_github;
 mod full_github;
+mod killed;
 mod layers;
 mod project;
 mod rank;

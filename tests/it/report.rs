@@ -179,6 +179,7 @@ fn report(facts: &Facts, verdicts: Vec<Verdict>, units: &[UnitFacts]) -> Report 
         n_unfinished: 0,
         analysis,
         baseline: None,
+        times: false,
     })
 }
 

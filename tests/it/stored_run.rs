@@ -26,6 +26,7 @@ pub fn store(project: &Project, id: &str, deny: Outcome) -> Run {
         clause: "tools.read.range".parse().expect("a clause id"),
         category,
         scenario: category.map(|_| Scenario::Boundary),
+        family: None,
         controls: controls.iter().map(|id| CaseId::new(*id)).collect(),
         digest: "d".into(),
         scenario_digest: "s".into(),
@@ -38,6 +39,7 @@ pub fn store(project: &Project, id: &str, deny: Outcome) -> Run {
         sandbox: "none".into(),
         seed: "s".into(),
         suite: "0123456789abcdef".into(),
+        repeat: 1,
         candidates: ["a/one", "b/two"]
             .map(|name| PlannedCandidate {
                 name: name.into(),
@@ -87,15 +89,16 @@ pub fn store(project: &Project, id: &str, deny: Outcome) -> Run {
             let evidence = evidence(case);
             run.store_evidence(&evidence).expect("stores")
         });
-        run.record(&UnitOutcome {
+        run.record(&[UnitOutcome {
             candidate: candidate.into(),
             case: CaseId::new(case),
+            repetition: 1,
             attempt: 1,
             outcome,
             evidence,
             duration_ms: 100 * (number as u64 + 1),
             cpu_ms: 10,
-        })
+        }])
         .expect("records");
     }
     run

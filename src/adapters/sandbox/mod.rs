@@ -25,6 +25,7 @@ pub use cell::{Cell, Terminal, TerminalEvent};
 pub use docker::{Docker, DockerConfig};
 pub use error::SandboxError;
 pub use init::init_main;
+pub use maker::Maker;
 pub use namespaces::Namespaces;
 pub use spec::{CellSpec, Ended, Exit, Launch, LaunchId, Limits, Mount, Stdio, TerminalSize};
 

@@ -33,6 +33,13 @@ pub struct CandidateFacts {
     pub digest: String,
 }
 
+impl RunFacts {
+    /// Where a candidate stands in the order of the run.
+    fn place(&self, candidate: &str) -> Option<usize> {
+        self.candidates.iter().position(|one| one.name == candidate)
+    }
+}
+
 /// One finished unit: a case or a control, run once for a candidate.
 #[derive(Debug, Clone)]
 pub struct UnitFacts {
@@ -55,6 +62,8 @@ pub struct Inputs<'a> {
     pub n_unfinished: usize,
     pub analysis: Analysis,
     pub baseline: Option<Baseline<'a>>,
+    /// Say what units took.
+    pub times: bool,
 }
 
 pub struct Baseline<'a> {
@@ -77,11 +86,19 @@ pub struct Report {
     pub controls: Vec<ControlRow>,
     /// Cases and controls that our side broke.
     pub invalid: Vec<InvalidUnit>,
-    pub durations: Vec<DurationRow>,
-    pub slowest: Vec<SlowUnit>,
     pub comparison: Option<Comparison>,
-    /// What each unit took; keys are candidates, then cases and controls.
-    pub duration_ms: BTreeMap<String, BTreeMap<CaseId, u64>>,
+    /// Only where they were asked for: no two runs take the same time, and all else is the same for the same seed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<Times>,
+}
+
+/// What units took.
+#[derive(Debug, Clone, Serialize)]
+pub struct Times {
+    pub candidates: Vec<DurationRow>,
+    pub slowest: Vec<SlowUnit>,
+    /// Keys are candidates, then cases and controls.
+    pub units_ms: BTreeMap<String, BTreeMap<CaseId, u64>>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -133,22 +150,19 @@ pub fn compose(inputs: Inputs<'_>) -> Report {
         run,
         facts,
         controls,
-        mut verdicts,
+        verdicts,
         units,
         n_unfinished,
         analysis,
         baseline,
+        times,
     } = inputs;
-    let place: BTreeMap<&str, usize> = run
-        .candidates
-        .iter()
-        .enumerate()
-        .map(|(idx, candidate)| (candidate.name.as_str(), idx))
+    let mut sorted: Vec<(Option<usize>, Verdict)> = verdicts
+        .into_iter()
+        .map(|verdict| (run.place(&verdict.candidate), verdict))
         .collect();
-    verdicts.sort_by(|a, b| {
-        let at = |verdict: &Verdict| place.get(verdict.candidate.as_str()).copied();
-        (at(a), &a.candidate, &a.case).cmp(&(at(b), &b.candidate, &b.case))
-    });
+    sorted.sort_by(|(a_place, a), (b_place, b)| (a_place, &a.case).cmp(&(b_place, &b.case)));
+    let verdicts: Vec<Verdict> = sorted.into_iter().map(|(_, verdict)| verdict).collect();
     let comparison = baseline.map(|baseline| {
         compare(
             baseline.run,
@@ -157,30 +171,17 @@ pub fn compose(inputs: Inputs<'_>) -> Report {
             &baseline.changed_cases,
         )
     });
-    let mut duration_ms: BTreeMap<String, BTreeMap<CaseId, u64>> = BTreeMap::new();
-    for unit in units {
-        duration_ms
-            .entry(unit.candidate.clone())
-            .or_default()
-            .insert(unit.case.clone(), unit.duration_ms);
-    }
     Report {
         summary: summarise(&verdicts, facts),
         controls: control_rows(&verdicts, units, &controls),
-        invalid: invalid(units),
-        durations: run
-            .candidates
-            .iter()
-            .map(|candidate| durations(&candidate.name, units))
-            .collect(),
-        slowest: slowest(units),
+        invalid: invalid(&run, units),
+        times: times.then(|| self::times(&run, units)),
         run,
         n_unfinished,
         analysis,
         cases: facts.clone(),
         verdicts,
         comparison,
-        duration_ms,
     }
 }
 
@@ -231,7 +232,7 @@ fn control_rows(
         .collect()
 }
 
-fn invalid(units: &[UnitFacts]) -> Vec<InvalidUnit> {
+fn invalid(run: &RunFacts, units: &[UnitFacts]) -> Vec<InvalidUnit> {
     let mut invalid: Vec<InvalidUnit> = units
         .iter()
         .filter_map(|unit| match &unit.outcome {
@@ -245,8 +246,26 @@ fn invalid(units: &[UnitFacts]) -> Vec<InvalidUnit> {
             _ => None,
         })
         .collect();
-    invalid.sort_by(|a, b| (&a.candidate, &a.case).cmp(&(&b.candidate, &b.case)));
+    let place = |unit: &InvalidUnit| run.place(&unit.candidate);
+    invalid.sort_by(|a, b| (place(a), &a.case).cmp(&(place(b), &b.case)));
     invalid
+}
+
+fn times(run: &RunFacts, units: &[UnitFacts]) -> Times {
+    let mut units_ms: BTreeMap<String, BTreeMap<CaseId, u64>> = BTreeMap::new();
+    for unit in units {
+        let of_candidate = units_ms.entry(unit.candidate.clone()).or_default();
+        *of_candidate.entry(unit.case.clone()).or_default() += unit.duration_ms;
+    }
+    Times {
+        candidates: run
+            .candidates
+            .iter()
+            .map(|candidate| durations(&candidate.name, units))
+            .collect(),
+        slowest: slowest(units),
+        units_ms,
+    }
 }
 
 fn durations(candidate: &str, units: &[UnitFacts]) -> DurationRow {

@@ -73,7 +73,9 @@ pub fn html(report: &Report, evidence: &dyn Fn(&str, &CaseId) -> Option<Timeline
                         section #controls { h2 { "Positive controls" } (tables::controls(report)) }
                     }
                     section #categories { h2 { "What the categories tell apart" } (tables::categories(report)) }
-                    section #durations { h2 { "Durations" } (tables::durations(report)) }
+                    @if let Some(times) = &report.times {
+                        section #durations { h2 { "Durations" } (tables::durations(times)) }
+                    }
                 }
                 footer {
                     p { "A verdict is PASS when the case's own assertions hold and every positive control that gates it passes. "
@@ -125,7 +127,9 @@ fn sections(report: &Report, n_failed: usize) -> Vec<(&'static str, &'static str
         sections.push(("controls", "Controls", Some(report.controls.len())));
     }
     sections.push(("categories", "Categories", None));
-    sections.push(("durations", "Durations", None));
+    if report.times.is_some() {
+        sections.push(("durations", "Durations", None));
+    }
     sections
 }
 

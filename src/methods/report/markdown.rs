@@ -1,6 +1,5 @@
 //! The report as Markdown: the summary, regressions, failures and invalid units, for a pull request or a mail.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::comparison::Change;
@@ -147,19 +146,25 @@ fn comparison(page: &mut Page, report: &Report) {
 }
 
 fn failures(page: &mut Page, report: &Report) {
-    let mut by_candidate: BTreeMap<&str, Vec<_>> = BTreeMap::new();
-    for verdict in &report.verdicts {
-        if let Outcome::Failed(failure) = &verdict.outcome {
-            let list = by_candidate.entry(&verdict.candidate).or_default();
-            list.push((verdict, failure));
-        }
-    }
+    // Verdicts stand by candidate, in the order of the run.
+    let failed: Vec<_> = report
+        .verdicts
+        .iter()
+        .filter_map(|verdict| match &verdict.outcome {
+            Outcome::Failed(failure) => Some((verdict, failure)),
+            _ => None,
+        })
+        .collect();
+    let by_candidate: Vec<_> = failed
+        .chunk_by(|(a, _), (b, _)| a.candidate == b.candidate)
+        .collect();
     if by_candidate.is_empty() {
         return;
     }
     page.line("\n## Failures");
     let share = N_FAILURES.div_ceil(by_candidate.len());
-    for (candidate, list) in by_candidate {
+    for list in by_candidate {
+        let candidate = &list[0].0.candidate;
         page.line(&format!("\n### {} ({})\n", escaped(candidate), list.len()));
         for (verdict, failure) in list.iter().take(share) {
             page.line(&format!(

@@ -10,7 +10,7 @@ mod markdown;
 pub use comparison::{Change, Comparison, compare};
 pub use composition::{
     Baseline, CandidateFacts, ControlRow, DurationRow, Inputs, InvalidUnit, Report, RunFacts,
-    SlowUnit, UnitFacts, compose,
+    SlowUnit, Times, UnitFacts, compose,
 };
 pub use html::html;
 pub use markdown::markdown;

@@ -29,6 +29,8 @@ pub struct Limits {
     pub n_lines: usize,
     /// Requests of a launch: so many first and so many last ones.
     pub n_requests: usize,
+    /// Say when things happened and how long they took.
+    pub times: bool,
 }
 
 impl Limits {
@@ -37,6 +39,7 @@ impl Limits {
         n_system_chars: usize::MAX,
         n_lines: usize::MAX,
         n_requests: usize::MAX,
+        times: true,
     };
     /// For a terminal.
     pub const SHORT: Self = Self {
@@ -44,6 +47,7 @@ impl Limits {
         n_system_chars: 80,
         n_lines: 40,
         n_requests: 50,
+        times: true,
     };
     /// For one of many units in a report.
     pub const EXCERPT: Self = Self {
@@ -51,6 +55,7 @@ impl Limits {
         n_system_chars: 60,
         n_lines: 8,
         n_requests: 4,
+        times: false,
     };
 }
 
@@ -123,19 +128,22 @@ impl Page {
         } else {
             ""
         };
-        self.plain(format!(
-            "  {exit} after {:.2} s (cpu {:.2} s){memory}",
-            launch.duration_ms as f64 / 1000.0,
-            launch.cpu_ms as f64 / 1000.0
-        ));
+        let took = match self.limits.times {
+            true => format!(
+                " after {:.2} s (cpu {:.2} s)",
+                launch.duration_ms as f64 / 1000.0,
+                launch.cpu_ms as f64 / 1000.0
+            ),
+            false => String::new(),
+        };
+        self.plain(format!("  {exit}{took}{memory}"));
     }
 
     fn request(&mut self, request: &RequestStory) {
-        let mut head = format!(
-            "  request {}  at {:.2} s",
-            request.number,
-            request.at_ms as f64 / 1000.0
-        );
+        let mut head = format!("  request {}", request.number);
+        if self.limits.times {
+            head += &format!("  at {:.2} s", request.at_ms as f64 / 1000.0);
+        }
         if let Some(unusual) = &request.unusual {
             head += &format!(", {}", visible_line(unusual));
         }

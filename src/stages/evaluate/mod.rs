@@ -31,10 +31,13 @@ pub struct Config {
     pub cases: Vec<String>,
     pub sandbox: SandboxKind,
     pub jobs: usize,
-    /// The id of the new run; the day and a letter unless said.
+    /// How often each case and control is run.
+    pub repeat: u32,
+    /// The id of the run; the day and a letter unless said.
     pub run: Option<String>,
-    /// Go on with this run instead; candidates and cases are those of its plan.
+    /// Go on with this run; candidates and cases are those of its plan.
     pub resume: Option<String>,
+    pub take_up: TakeUp,
     /// Nonces are drawn from it; drawn itself unless said.
     pub seed: Option<String>,
     /// Run the units in an order drawn from this number instead of by id.
@@ -42,6 +45,17 @@ pub struct Config {
     /// Outcomes that are taken over instead of run.
     pub known: Vec<UnitOutcome>,
     pub settings: Settings,
+}
+
+/// Which run of the same cases on the same candidates in the same sandbox is gone on with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TakeUp {
+    /// None: a new one is begun.
+    Nothing,
+    /// The newest one, if it is not finished.
+    Unfinished,
+    /// The newest one.
+    Newest,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -86,43 +100,10 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     result
 }
 
-/// The newest run of the same cases on the same candidates in the same sandbox, gone on with when it is not whole;
-/// a new run when there is none, or when `anew` says so.
-pub fn again(context: &Context, config: &Config, anew: bool) -> Result<Summary> {
-    let suite = suite(context)?;
-    let wanted = plan::plan(context, config, &suite, config.sandbox.as_str())?;
-    let runs = context.project.runs();
-    let mut same = None;
-    for id in Run::list(&runs).map_err(run_failure)?.into_iter().rev() {
-        let run = Run::open(&runs, &id).map_err(run_failure)?;
-        if !anew && run.plan.is_about_the_same(&wanted) {
-            same = Some(id);
-            break;
-        }
-    }
-    run(
-        context,
-        &Config {
-            resume: same,
-            ..config.clone()
-        },
-    )
-}
-
 async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<Summary> {
     let began = Instant::now();
     let sandbox = sandboxes::open(context, config.sandbox, &config.settings.image).await?;
-    let mut run = match &config.resume {
-        Some(id) => plan::resumed(context, id, suite, sandbox.name())?,
-        None => {
-            let plan = plan::plan(context, config, suite, sandbox.name())?;
-            let mut run = Run::create(&context.project.runs(), plan).map_err(run_failure)?;
-            for unit in &config.known {
-                run.record(unit).map_err(run_failure)?;
-            }
-            run
-        }
-    };
+    let mut run = plan::opened(context, config, suite, sandbox.name())?;
     let bench = Arc::new(Bench {
         sandbox: sandbox.clone(),
         limits: config.settings.limits.clone(),
@@ -131,15 +112,13 @@ async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<S
     });
     let mut units = run.missing().map_err(run_failure)?;
     if let Some(number) = config.shuffle {
-        units.sort_by_cached_key(|(candidate, case)| {
-            hex(&Sha256::digest(format!("{number}\0{candidate}\0{case}")))
-        });
+        units.sort_by_cached_key(|unit| hex(&Sha256::digest(format!("{number}\0{unit:?}"))));
     }
     context.progress.begin("evaluate", Some(units.len() as u64));
     let n_run = units.len();
     let mut trees = BTreeMap::new();
     for planned in &run.plan.candidates {
-        if units.iter().any(|(name, _)| *name == planned.name) {
+        if units.iter().any(|unit| unit.candidate == planned.name) {
             let tree = units::installed(context, config, &bench, planned).await?;
             trees.insert(planned.name.clone(), tree);
         }
@@ -150,12 +129,14 @@ async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<S
         Err(failure) => failure.to_string(),
     });
     ended?;
+    // The daemon may have made a container for a killed run after we had looked.
+    sandboxes::sweep(context, &*sandbox).await?;
     let outcomes = run.outcomes().map_err(run_failure)?;
     Ok(Summary {
         run: run.id().to_owned(),
         folder: run.folder().to_path_buf(),
         sandbox: run.plan.sandbox.clone(),
-        n_units: run.plan.candidates.len() * run.plan.cases.len(),
+        n_units: run.plan.n_units(),
         n_run,
         n_invalid: outcomes
             .iter()

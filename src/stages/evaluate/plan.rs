@@ -1,24 +1,90 @@
 //! What a run is about: candidates and cases by digest, frozen before anything runs, and checked before it goes on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Config, run_failure};
+use super::{Config, TakeUp, run_failure};
 use crate::domain::candidate::Candidate;
 use crate::domain::case::{Case, CaseId};
+use crate::domain::results::families;
 use crate::domain::suite::Suite;
 use crate::stages::{Classify, Context, Failure, Kind, Result};
-use crate::storage::runs::{PLAN_FORMAT, Plan, PlannedCandidate, PlannedCase, Run, hex};
+use crate::storage::runs::{
+    PLAN_FORMAT, Plan, PlannedCandidate, PlannedCase, Run, RunError, UnitOutcome, hex,
+};
 use crate::storage::{candidates, suite};
 
-/// Freezes what is run: candidates by digest, cases by digest, and the controls that gate them.
-pub(super) fn plan(
+/// The run that is worked on, open for appending: the one that is named, one of the same plan, or a new one. What is
+/// known already is in it.
+pub(super) fn opened(
     context: &Context,
     config: &Config,
     suite: &Suite,
     sandbox: &str,
-) -> Result<Plan> {
+) -> Result<Run> {
+    let mut run = match &config.resume {
+        Some(id) => resumed(context, id, suite, sandbox)?,
+        None => taken_up(context, config, plan(context, config, suite, sandbox)?)?,
+    };
+    if !config.known.is_empty() {
+        let missing: BTreeSet<_> = run.missing().map_err(run_failure)?.into_iter().collect();
+        let known = config.known.iter();
+        let known: Vec<UnitOutcome> = known
+            .filter(|known| missing.contains(&known.unit()))
+            .cloned()
+            .collect();
+        run.record(&known).map_err(run_failure)?;
+    }
+    Ok(run)
+}
+
+fn taken_up(context: &Context, config: &Config, wanted: Plan) -> Result<Run> {
+    let runs = context.project.runs();
+    let same = |plan: &Plan| {
+        plan.is_about_the_same(&wanted) && (config.seed.is_none() || plan.seed == wanted.seed)
+    };
+    if config.take_up != TakeUp::Nothing {
+        let ids = match &config.run {
+            Some(id) => vec![id.clone()],
+            None => Run::list(&runs).map_err(run_failure)?,
+        };
+        for id in ids.iter().rev() {
+            let known = match Run::open(&runs, id) {
+                Err(RunError::Missing(_)) => continue,
+                other => other.map_err(run_failure)?,
+            };
+            if !same(&known.plan) {
+                continue;
+            }
+            let run = match Run::append_to(&runs, id) {
+                // Somebody else is at it: ours is another run.
+                Err(RunError::Busy(_)) if config.run.is_none() => continue,
+                other => other.map_err(run_failure)?,
+            };
+            let n_missing = run.missing().map_err(run_failure)?.len();
+            let named = config.run.is_some() || config.take_up == TakeUp::Newest;
+            if n_missing > 0 {
+                context.progress.note(&format!(
+                    "goes on with run {id}, in which {n_missing} units are missing"
+                ));
+            } else if !named {
+                break;
+            }
+            return Ok(run);
+        }
+    }
+    Run::create(&runs, wanted).map_err(|error| match error {
+        RunError::Exists(id) => run_failure(RunError::Exists(id)).hint(
+            "name another one: --run ID; that one is about other candidates, cases or settings",
+        ),
+        other => run_failure(other),
+    })
+}
+
+/// Freezes what is run: candidates by digest, cases by digest, and the controls that gate them.
+fn plan(context: &Context, config: &Config, suite: &Suite, sandbox: &str) -> Result<Plan> {
     let selected = select(suite, &config.cases)?;
-    let mut names = std::collections::BTreeSet::new();
+    let mut names = BTreeSet::new();
+    let families = families(suite);
     let mut planned = Vec::new();
     for name in &config.candidates {
         let candidate = find(context, name)?;
@@ -48,6 +114,7 @@ pub(super) fn plan(
         sandbox: sandbox.to_owned(),
         seed,
         suite: suite::digest(selected.iter().copied()),
+        repeat: config.repeat,
         candidates: planned,
         cases: selected
             .iter()
@@ -57,6 +124,7 @@ pub(super) fn plan(
                 clause: case.clause.clone(),
                 category: case.category(),
                 scenario: case.scenario(),
+                family: families.get(&case.id).cloned(),
                 controls: suite
                     .gating(case)
                     .map(|control| control.id.clone())
@@ -108,7 +176,7 @@ fn select<'a>(suite: &'a Suite, asked: &[String]) -> Result<Vec<&'a Case>> {
     Ok(chosen.into_values().collect())
 }
 
-pub(super) fn resumed(context: &Context, id: &str, suite: &Suite, sandbox: &str) -> Result<Run> {
+fn resumed(context: &Context, id: &str, suite: &Suite, sandbox: &str) -> Result<Run> {
     let run = Run::append_to(&context.project.runs(), id).map_err(run_failure)?;
     if run.plan.sandbox != sandbox {
         return Err(Failure::user(format!(

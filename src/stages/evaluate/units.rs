@@ -1,16 +1,17 @@
-//! Running units: so many at a time, each in a task; a fault of ours is tried again, and one that no other unit could
-//! escape ends the run.
+//! Running units: each in a task that ends when its evidence is on the disk; a fault of ours is tried again, and one that
+//! no other unit could escape ends the run.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::plan::find;
 use super::{Config, run_failure};
-use crate::domain::case::CaseId;
-use crate::domain::evidence::Evidence;
+use crate::domain::case::Case;
 use crate::domain::suite::Suite;
 use crate::domain::verdict::{Failure as Failed, Outcome, Reason};
 use crate::methods::judge;
@@ -19,7 +20,7 @@ use crate::stages::interrupt::told_to_stop;
 use crate::stages::trial::{self, Bench, Broken};
 use crate::stages::{Classify, Context, Failure, Kind, Result};
 use crate::storage::candidates;
-use crate::storage::runs::{PlannedCandidate, Run, RunError, UnitOutcome};
+use crate::storage::runs::{EvidenceStore, PlannedCandidate, Run, RunError, Unit, UnitOutcome};
 
 /// The sealed tree of a planned candidate, installed when it is not there yet.
 pub(super) async fn installed(
@@ -52,144 +53,208 @@ pub(super) async fn installed(
     .await
 }
 
-/// What a task brings back.
-struct Tried {
-    candidate: String,
-    case: CaseId,
-    attempt: u32,
-    result: std::result::Result<Evidence, Broken>,
-}
-
+/// Runs units, the first ones first, and records each when it is finished.
 pub(super) async fn run_units(
     context: &Context,
     config: &Config,
     suite: &Suite,
     bench: &Arc<Bench>,
     trees: &BTreeMap<String, Installed>,
-    units: Vec<(String, CaseId)>,
+    units: Vec<Unit>,
     run: &mut Run,
 ) -> Result<()> {
-    let mut waiting: VecDeque<(String, CaseId, u32)> = units
+    let mut tree_of: BTreeMap<&str, &PathBuf> = BTreeMap::new();
+    let mut refused = Vec::new();
+    for (candidate, installed) in trees {
+        match installed {
+            Installed::Tree(tree) => drop(tree_of.insert(candidate, tree)),
+            Installed::Refused(why) => {
+                let units = units.iter().filter(|unit| unit.candidate == *candidate);
+                refused.extend(units.map(|unit| contract_broken(unit, why)));
+            }
+        }
+    }
+    record(context, run, refused)?;
+    let mut waiting: VecDeque<Waiting> = units
         .into_iter()
-        .map(|(candidate, case)| (candidate, case, 1))
+        .filter(|unit| tree_of.contains_key(unit.candidate.as_str()))
+        .map(|unit| Waiting {
+            unit,
+            attempt: 1,
+            not_before: Instant::now(),
+        })
         .collect();
-    let mut tasks = JoinSet::new();
+    let mut tasks: JoinSet<Ended> = JoinSet::new();
+    let mut finished: Vec<UnitOutcome> = Vec::new();
     let interrupted = told_to_stop();
     tokio::pin!(interrupted);
     loop {
         while tasks.len() < config.jobs.max(1)
-            && let Some((candidate, id, attempt)) = waiting.pop_front()
+            && let Some(next) = take_ready(&mut waiting)
         {
-            match &trees[&candidate] {
-                Installed::Refused(why) => {
-                    record(run, refused(candidate, id, why))?;
-                    context.progress.advance(1);
-                }
-                Installed::Tree(tree) => {
-                    let case = suite
-                        .get(&id)
-                        .expect("the plan was made from this suite")
-                        .clone();
-                    let (bench, tree) = (bench.clone(), tree.clone());
-                    tasks.spawn(async move {
-                        if attempt > 1 {
-                            let pause = Duration::from_millis(200 << attempt.min(6));
-                            tokio::time::sleep(pause).await;
-                        }
-                        let result = trial::run(&bench, &case, &tree).await;
-                        Tried {
-                            candidate,
-                            case: id,
-                            attempt,
-                            result,
-                        }
-                    });
-                }
-            }
+            let case = suite
+                .get(&next.unit.case)
+                .expect("the plan was made from this suite");
+            let tree = tree_of[next.unit.candidate.as_str()];
+            let trial = trial(
+                bench.clone(),
+                run.evidence(),
+                case.clone(),
+                tree.clone(),
+                next,
+            );
+            tasks.spawn(trial);
         }
-        let tried = tokio::select! {
-            joined = tasks.join_next() => match joined {
-                Some(joined) => joined?,
-                None => return Ok(()),
-            },
+        // Others have started already while the disk is waited for.
+        record(context, run, std::mem::take(&mut finished))?;
+        if tasks.is_empty() && waiting.is_empty() {
+            return Ok(());
+        }
+        let ready_at = waiting.iter().map(|waiting| waiting.not_before).min();
+        let ended = tokio::select! {
+            Some(joined) = tasks.join_next() => joined?,
+            () = sleep_until(ready_at), if tasks.len() < config.jobs.max(1) => continue,
             _ = &mut interrupted => {
                 tasks.shutdown().await;
                 return Err(resumable(Kind::Interrupted, "interrupted".into(), run.id()));
             }
         };
-        match tried.result {
-            Ok(evidence) => {
-                let case = suite.get(&tried.case).expect("it was run from this suite");
-                let kept = run.store_evidence(&evidence);
-                let unit = UnitOutcome {
-                    candidate: tried.candidate,
-                    case: tried.case,
-                    attempt: tried.attempt,
-                    outcome: judge::judge(case, &evidence),
-                    evidence: Some(kept.map_err(|error| not_kept(error, run.id()))?),
-                    duration_ms: evidence
-                        .launches
-                        .iter()
-                        .map(|launch| launch.duration_ms)
-                        .sum(),
-                    cpu_ms: evidence.launches.iter().map(|launch| launch.cpu_ms).sum(),
-                };
-                record(run, unit)?;
-                context.progress.advance(1);
-            }
-            Err(broken) if broken.hopeless => {
-                tasks.shutdown().await;
-                return Err(resumable(Kind::Environment, broken.fault.message, run.id()));
-            }
-            Err(broken) => {
-                let outcome = Outcome::Invalid(broken.fault);
-                if outcome.rule().retried && tried.attempt < config.settings.attempts {
-                    waiting.push_back((tried.candidate, tried.case, tried.attempt + 1));
-                    continue;
+        let mut ended = Some(ended);
+        while let Some(one) = ended {
+            match one {
+                Ended::Outcome(unit) => finished.push(unit),
+                Ended::Broken(tried, broken) => {
+                    if broken.hopeless {
+                        tasks.shutdown().await;
+                        record(context, run, finished)?;
+                        let message = broken.fault.message;
+                        return Err(resumable(Kind::Environment, message, run.id()));
+                    }
+                    let outcome = Outcome::Invalid(broken.fault);
+                    if outcome.rule().retried && tried.attempt < config.settings.attempts {
+                        waiting.push_back(tried.again());
+                    } else {
+                        finished.push(unit_outcome(&tried.unit, tried.attempt, outcome));
+                    }
                 }
-                let unit = UnitOutcome {
-                    candidate: tried.candidate,
-                    case: tried.case,
-                    attempt: tried.attempt,
-                    outcome,
-                    evidence: None,
-                    duration_ms: 0,
-                    cpu_ms: 0,
-                };
-                record(run, unit)?;
-                context.progress.advance(1);
+                Ended::NotStored(error) => {
+                    tasks.shutdown().await;
+                    return Err(not_stored(error, run.id()));
+                }
             }
+            // Whatever else has ended meanwhile is flushed to the disk together.
+            ended = tasks.try_join_next().transpose()?;
         }
     }
 }
 
-fn refused(candidate: String, case: CaseId, why: &str) -> UnitOutcome {
+/// A unit that is to be run.
+struct Waiting {
+    unit: Unit,
+    attempt: u32,
+    /// A machine that broke an attempt is given time.
+    not_before: Instant,
+}
+
+impl Waiting {
+    fn again(self) -> Self {
+        let pause = Duration::from_millis(400 << self.attempt.min(6));
+        Self {
+            attempt: self.attempt + 1,
+            not_before: Instant::now() + pause,
+            ..self
+        }
+    }
+}
+
+/// What a task brings back.
+enum Ended {
+    /// Its evidence is on the disk.
+    Outcome(UnitOutcome),
+    Broken(Waiting, Broken),
+    NotStored(RunError),
+}
+
+async fn trial(
+    bench: Arc<Bench>,
+    store: EvidenceStore,
+    case: Case,
+    tree: PathBuf,
+    waiting: Waiting,
+) -> Ended {
+    let evidence = match trial::run(&bench, &case, &tree).await {
+        Ok(evidence) => evidence,
+        Err(broken) => return Ended::Broken(waiting, broken),
+    };
+    let stored = tokio::task::spawn_blocking(move || {
+        let digest = store.store(&evidence)?;
+        let launches = &evidence.launches;
+        let outcome = judge::judge(&case, &evidence);
+        Ok(UnitOutcome {
+            evidence: Some(digest),
+            duration_ms: launches.iter().map(|launch| launch.duration_ms).sum(),
+            cpu_ms: launches.iter().map(|launch| launch.cpu_ms).sum(),
+            ..unit_outcome(&waiting.unit, waiting.attempt, outcome)
+        })
+    });
+    match stored.await.expect("judging does not panic") {
+        Ok(unit) => Ended::Outcome(unit),
+        Err(error) => Ended::NotStored(error),
+    }
+}
+
+/// The first unit whose time has come.
+fn take_ready(waiting: &mut VecDeque<Waiting>) -> Option<Waiting> {
+    let now = Instant::now();
+    let idx = waiting
+        .iter()
+        .position(|waiting| waiting.not_before <= now)?;
+    waiting.remove(idx)
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn contract_broken(unit: &Unit, why: &str) -> UnitOutcome {
+    let failed = Failed {
+        reason: Reason::Contract,
+        expected: "install.sh ends with 0".to_owned(),
+        saw: why.to_owned(),
+        place: "installation".to_owned(),
+    };
+    unit_outcome(unit, 1, Outcome::Failed(failed))
+}
+
+/// An outcome without evidence.
+fn unit_outcome(unit: &Unit, attempt: u32, outcome: Outcome) -> UnitOutcome {
     UnitOutcome {
-        candidate,
-        case,
-        attempt: 1,
-        outcome: Outcome::Failed(Failed {
-            reason: Reason::Contract,
-            expected: "install.sh ends with 0".to_owned(),
-            saw: why.to_owned(),
-            place: "installation".to_owned(),
-        }),
+        candidate: unit.candidate.clone(),
+        case: unit.case.clone(),
+        repetition: unit.repetition,
+        attempt,
+        outcome,
         evidence: None,
         duration_ms: 0,
         cpu_ms: 0,
     }
 }
 
-fn not_kept(error: RunError, run: &str) -> Failure {
+fn record(context: &Context, run: &mut Run, units: Vec<UnitOutcome>) -> Result<()> {
+    let id = run.id().to_owned();
+    run.record(&units).map_err(|error| not_stored(error, &id))?;
+    context.progress.advance(units.len() as u64);
+    Ok(())
+}
+
+fn not_stored(error: RunError, run: &str) -> Failure {
     match error {
         RunError::DiskFull { .. } => resumable(Kind::Environment, error.to_string(), run),
         other => run_failure(other),
     }
-}
-
-fn record(run: &mut Run, unit: UnitOutcome) -> Result<()> {
-    let recorded = run.record(&unit);
-    recorded.map_err(|error| not_kept(error, run.id()))
 }
 
 fn resumable(kind: Kind, message: String, run: &str) -> Failure {

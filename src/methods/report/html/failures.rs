@@ -129,7 +129,7 @@ fn article(
             @if let Some(timeline) = timeline {
                 details {
                     summary { "Evidence" @if looked != verdict.case { " of " (visible_line(looked.as_str())) } }
-                    (excerpt(timeline))
+                    (excerpt(timeline, report.times.is_some()))
                 }
             }
             p.command.dim { code { "pipeline show " (visible_line(&report.run.id)) " " (visible_line(looked.as_str())) " --candidate " (visible_line(&verdict.candidate)) } }
@@ -137,8 +137,12 @@ fn article(
     }
 }
 
-fn excerpt(timeline: &Timeline) -> Markup {
-    let lines = lines(timeline, &Limits::EXCERPT);
+fn excerpt(timeline: &Timeline, times: bool) -> Markup {
+    let limits = Limits {
+        times,
+        ..Limits::EXCERPT
+    };
+    let lines = lines(timeline, &limits);
     let mut left = EXCERPT_CHARS;
     let n_kept = lines
         .iter()
@@ -166,7 +170,13 @@ fn excerpt(timeline: &Timeline) -> Markup {
 }
 
 fn duration_ms(report: &Report, candidate: &str, case: &CaseId) -> Option<u64> {
-    report.duration_ms.get(candidate)?.get(case).copied()
+    report
+        .times
+        .as_ref()?
+        .units_ms
+        .get(candidate)?
+        .get(case)
+        .copied()
 }
 
 pub fn seconds(ms: u64) -> String {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 
 use super::super::comparison::{Change, Comparison};
-use super::super::composition::Report;
+use super::super::composition::{Report, Times};
 use super::Marks;
 use super::failures::seconds;
 use crate::domain::results::{Group, Tally};
@@ -47,21 +47,12 @@ pub fn summary(report: &Report) -> Markup {
                 .any(|case| Group::of(case.category) == *group)
         })
         .collect();
-    let order: BTreeMap<&str, usize> = report
-        .run
-        .candidates
-        .iter()
-        .enumerate()
-        .map(|(idx, candidate)| (candidate.name.as_str(), idx))
-        .collect();
     let intervals: BTreeMap<&str, _> = report
         .analysis
         .candidates
         .iter()
         .map(|c| (c.candidate.as_str(), c.rates.overall.interval))
         .collect();
-    let mut candidates: Vec<_> = report.summary.candidates.iter().collect();
-    candidates.sort_by_key(|candidate| order.get(candidate.name.as_str()));
     html! {
         div.scroll tabindex="0" role="region" aria-label="Verdicts by candidate and category" {
             table {
@@ -77,7 +68,7 @@ pub fn summary(report: &Report) -> Markup {
                     @if report.summary.all.not_asked > 0 { th.n scope="col" { "not asked" } }
                 } }
                 tbody {
-                    @for candidate in candidates {
+                    @for candidate in &report.summary.candidates {
                         tr {
                             th scope="row" { (visible_line(&candidate.name)) }
                             td.rate style=[bar(candidate.all)] { b { (percent(candidate.rate)) } }
@@ -209,12 +200,12 @@ pub fn categories(report: &Report) -> Markup {
     }
 }
 
-pub fn durations(report: &Report) -> Markup {
+pub fn durations(times: &Times) -> Markup {
     let some = |ms: Option<u64>| ms.map_or_else(|| "n/a".to_owned(), seconds);
     html! {
         div.scroll tabindex="0" role="region" aria-label="Durations by candidate" { table {
             thead { tr { th scope="col" { "candidate" } th.n scope="col" { "units" } th.n scope="col" { "in all" } th.n scope="col" { "processor" } th.n scope="col" { "median" } th.n scope="col" { "95 of 100 within" } th.n scope="col" { "longest" } } }
-            tbody { @for row in &report.durations { tr {
+            tbody { @for row in &times.candidates { tr {
                 th scope="row" { (visible_line(&row.candidate)) }
                 td.n { (row.n_units) }
                 td.n { (seconds(row.total_ms)) }
@@ -224,11 +215,11 @@ pub fn durations(report: &Report) -> Markup {
                 td.n { (some(row.longest_ms)) }
             } } }
         } }
-        @if !report.slowest.is_empty() {
+        @if !times.slowest.is_empty() {
             h3 { "Slowest units" }
             div.scroll tabindex="0" role="region" aria-label="Slowest units" { table {
                 thead { tr { th scope="col" { "case or control" } th scope="col" { "candidate" } th.n scope="col" { "took" } } }
-                tbody { @for unit in &report.slowest { tr {
+                tbody { @for unit in &times.slowest { tr {
                     td.id { (visible_line(unit.case.as_str())) }
                     td { (visible_line(&unit.candidate)) }
                     td.n { (seconds(unit.duration_ms)) }

@@ -5,23 +5,22 @@
 //! data/runs/ID/outcomes.jsonl       one line a finished unit, flushed to disk; a torn last line is ignored
 //! data/runs/ID/evidence/ab/….json.gz  evidence by SHA-256 of its JSON; written before the outcome names it
 //! ```
-//! Verdicts are never stored: they are the gating of outcomes, computed by [`Run::verdicts`].
+//! The folder appears at once with its plan in it, so a kill leaves a whole run or none. Verdicts are never stored:
+//! they are the gating of outcomes, computed by [`Run::verdicts`].
+
+mod evidence;
+mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use flate2::Compression;
-use flate2::read::GzDecoder;
-use flate2::write::GzEncoder;
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+pub use evidence::EvidenceStore;
+pub use plan::{PLAN_FORMAT, Plan, PlannedCandidate, PlannedCase, Unit, UnitOutcome};
 
-use crate::domain::case::{CaseId, Category};
-use crate::domain::clause::{ClauseId, Scenario};
+use crate::domain::case::CaseId;
 use crate::domain::evidence::Evidence;
-use crate::domain::results::{CaseFacts, Facts};
 use crate::domain::verdict::{Outcome, Verdict};
 
 #[derive(Debug, thiserror::Error)]
@@ -41,103 +40,8 @@ pub enum RunError {
     DiskFull { path: PathBuf },
     #[error("{path} is broken: {message}")]
     Broken { path: PathBuf, message: String },
-    #[error("no evidence {digest} in {run}")]
-    NoEvidence { run: String, digest: String },
-}
-
-/// Everything that a run is about, fixed before it starts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
-    pub format: u32,
-    pub run: String,
-    /// RFC 3339.
-    pub created_at: String,
-    pub tool_version: String,
-    pub sandbox: String,
-    /// Nonces are drawn from it.
-    pub seed: String,
-    /// Digest over the files of all cases.
-    pub suite: String,
-    pub candidates: Vec<PlannedCandidate>,
-    /// Cases and the controls that gate them, ordered by id.
-    pub cases: Vec<PlannedCase>,
-}
-
-pub const PLAN_FORMAT: u32 = 1;
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlannedCandidate {
-    pub name: String,
-    /// Where its tree came from, as it was named: a name below `candidates/` or a path.
-    pub source: String,
-    /// Digest of its tree.
-    pub digest: String,
-}
-
-/// What a report needs to know of a case without its file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlannedCase {
-    pub id: CaseId,
-    pub title: String,
-    pub clause: ClauseId,
-    /// None for a control.
-    pub category: Option<Category>,
-    pub scenario: Option<Scenario>,
-    /// Ids of the controls that gate it.
-    pub controls: Vec<CaseId>,
-    /// Digest of its file.
-    pub digest: String,
-    /// Digest of its fixture and launches: evidence belongs to these.
-    pub scenario_digest: String,
-}
-
-/// One finished unit: a case or control run once for a candidate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UnitOutcome {
-    pub candidate: String,
-    pub case: CaseId,
-    /// From 1; a later attempt replaces an earlier one.
-    pub attempt: u32,
-    pub outcome: Outcome,
-    /// None when it broke before there was any.
-    pub evidence: Option<String>,
-    pub duration_ms: u64,
-    /// Of the candidate's processes.
-    pub cpu_ms: u64,
-}
-
-impl Plan {
-    /// Whether a run of the one would tell what a run of the other tells.
-    pub fn is_about_the_same(&self, other: &Self) -> bool {
-        let about = |plan: &Self| {
-            (
-                plan.tool_version.clone(),
-                plan.sandbox.clone(),
-                plan.suite.clone(),
-                plan.candidates.clone(),
-                plan.cases.clone(),
-            )
-        };
-        about(self) == about(other)
-    }
-
-    /// What tables and reports need to know of the test cases; each case is a family of its own.
-    pub fn facts(&self) -> Facts {
-        self.cases
-            .iter()
-            .filter_map(|case| {
-                let facts = CaseFacts {
-                    category: case.category?,
-                    scenario: case.scenario.unwrap_or(Scenario::Ordinary),
-                    title: case.title.clone(),
-                    clause: case.clause.clone(),
-                    controls: case.controls.iter().map(|id| id.name().into()).collect(),
-                    family: case.id.clone(),
-                };
-                Some((case.id.clone(), facts))
-            })
-            .collect()
-    }
+    #[error("no evidence {digest} in {folder}")]
+    NoEvidence { folder: PathBuf, digest: String },
 }
 
 /// A run that is read, or written by this process alone.
@@ -148,22 +52,51 @@ pub struct Run {
     log: Option<File>,
 }
 
+/// A run that is being made, below the folder of runs. Whoever holds [`LOCK`] makes one, so another one's is dead.
+const DRAFT: &str = ".new";
+const LOCK: &str = ".lock";
+
 impl Run {
-    /// Makes the folder and freezes the plan.
+    /// Freezes the plan in a folder that appears whole or not at all.
     pub fn create(runs: &Path, plan: Plan) -> Result<Self, RunError> {
-        let folder = runs.join(&plan.run);
-        if folder.join("plan.json").exists() {
-            return Err(RunError::Exists(plan.run));
-        }
-        let write = |folder: &Path| -> std::io::Result<()> {
-            std::fs::create_dir_all(folder.join("evidence"))?;
-            write_whole(
-                &folder.join("plan.json"),
-                &serde_json::to_vec_pretty(&plan)?,
-            )
+        let make = || -> std::io::Result<bool> {
+            let _lock = locked(runs)?;
+            let folder = runs.join(&plan.run);
+            if folder.exists() {
+                return Ok(false);
+            }
+            let draft = runs.join(DRAFT);
+            if draft.exists() {
+                std::fs::remove_dir_all(&draft)?;
+            }
+            std::fs::create_dir_all(draft.join("evidence"))?;
+            let mut file = File::create(draft.join("plan.json"))?;
+            file.write_all(&serde_json::to_vec_pretty(&plan)?)?;
+            file.sync_data()?;
+            std::fs::rename(draft, folder)?;
+            Ok(true)
         };
-        write(&folder).map_err(|source| file_error(&folder, source))?;
-        Self::append_to(runs, &plan.run)
+        match make().map_err(|source| file_error(&runs.join(&plan.run), source))? {
+            true => Self::append_to(runs, &plan.run),
+            false => Err(RunError::Exists(plan.run)),
+        }
+    }
+
+    /// Removes a run that a killed process was making. Returns whether there was one.
+    pub fn sweep(runs: &Path) -> Result<bool, RunError> {
+        let draft = runs.join(DRAFT);
+        let remove = || -> std::io::Result<bool> {
+            let _lock = locked(runs)?;
+            if draft.exists() {
+                std::fs::remove_dir_all(&draft)?;
+                return Ok(true);
+            }
+            Ok(false)
+        };
+        match draft.exists() {
+            true => remove().map_err(|source| file_error(&draft, source)),
+            false => Ok(false),
+        }
     }
 
     /// Opens a run for reading.
@@ -192,10 +125,10 @@ impl Run {
         })
     }
 
-    /// Opens a run to go on with it; only one process may.
+    /// Opens a run to go on with it; only one process may. What a killed process left half written is removed.
     pub fn append_to(runs: &Path, id: &str) -> Result<Self, RunError> {
         let mut run = Self::open(runs, id)?;
-        let path = run.folder.join("outcomes.jsonl");
+        let path = run.log_path();
         let open = || -> std::io::Result<Option<File>> {
             let mut log = OpenOptions::new()
                 .create(true)
@@ -208,6 +141,7 @@ impl Run {
                 Err(std::fs::TryLockError::Error(error)) => return Err(error),
             }
             cut_torn_line(&mut log)?;
+            run.evidence().sweep()?;
             Ok(Some(log))
         };
         match open().map_err(|source| file_error(&path, source))? {
@@ -244,112 +178,95 @@ impl Run {
         &self.folder
     }
 
-    /// Stores evidence by content and returns its digest; the same evidence is stored once.
+    pub fn evidence(&self) -> EvidenceStore {
+        EvidenceStore::new(&self.folder)
+    }
+
     pub fn store_evidence(&self, evidence: &Evidence) -> Result<String, RunError> {
-        let json = serde_json::to_vec(evidence).map_err(|error| RunError::Broken {
-            path: self.folder.clone(),
-            message: error.to_string(),
-        })?;
-        let digest = hex(&Sha256::digest(&json));
-        let path = self.evidence_path(&digest);
-        if path.exists() {
-            return Ok(digest);
-        }
-        let write = || -> std::io::Result<()> {
-            std::fs::create_dir_all(path.parent().expect("evidence lies in a folder"))?;
-            let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-            packed.write_all(&json)?;
-            write_whole(&path, &packed.finish()?)
-        };
-        write().map_err(|source| file_error(&path, source))?;
-        Ok(digest)
+        self.evidence().store(evidence)
     }
 
-    pub fn evidence(&self, digest: &str) -> Result<Evidence, RunError> {
-        let plain = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let path = self.evidence_path(if plain { digest } else { "none" });
-        let packed = std::fs::read(&path).map_err(|_| RunError::NoEvidence {
-            run: self.plan.run.clone(),
-            digest: digest.to_owned(),
-        })?;
-        let broken = |message: String| RunError::Broken {
-            path: path.clone(),
-            message,
-        };
-        let mut json = Vec::new();
-        GzDecoder::new(&packed[..])
-            .read_to_end(&mut json)
-            .map_err(|error| broken(error.to_string()))?;
-        if hex(&Sha256::digest(&json)) != digest {
-            return Err(broken("its content does not have this digest".to_owned()));
+    /// Appends outcomes and returns when they are on the disk. The evidence that they name is there already.
+    pub fn record(&mut self, units: &[UnitOutcome]) -> Result<(), RunError> {
+        if units.is_empty() {
+            return Ok(());
         }
-        serde_json::from_slice(&json).map_err(|error| broken(error.to_string()))
-    }
-
-    /// Appends an outcome and returns when it is on the disk. The evidence it names is there already.
-    pub fn record(&mut self, unit: &UnitOutcome) -> Result<(), RunError> {
-        let path = self.folder.join("outcomes.jsonl");
+        let path = self.log_path();
         let log = self
             .log
             .as_mut()
             .expect("only a run opened for appending records");
-        let mut line = serde_json::to_vec(unit).map_err(|error| RunError::Broken {
-            path: path.clone(),
-            message: error.to_string(),
-        })?;
-        line.push(b'\n');
-        log.write_all(&line)
+        let mut lines = Vec::new();
+        for unit in units {
+            serde_json::to_writer(&mut lines, unit).map_err(|error| RunError::Broken {
+                path: path.clone(),
+                message: error.to_string(),
+            })?;
+            lines.push(b'\n');
+        }
+        log.write_all(&lines)
             .and_then(|()| log.sync_data())
             .map_err(|source| file_error(&path, source))
     }
 
-    /// The last outcome of each unit, ordered by candidate and case.
+    /// The last outcome of each unit, ordered by candidate, case and repetition.
     pub fn outcomes(&self) -> Result<Vec<UnitOutcome>, RunError> {
-        let path = self.folder.join("outcomes.jsonl");
+        let path = self.log_path();
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(source) => return Err(file_error(&path, source)),
         };
         let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
-        let mut last: BTreeMap<(String, CaseId), UnitOutcome> = BTreeMap::new();
+        let mut last: BTreeMap<Unit, UnitOutcome> = BTreeMap::new();
         for (idx, line) in whole.lines().enumerate() {
             let unit: UnitOutcome =
                 serde_json::from_str(line).map_err(|error| RunError::Broken {
                     path: path.clone(),
                     message: format!("line {}: {error}", idx + 1),
                 })?;
-            last.insert((unit.candidate.clone(), unit.case.clone()), unit);
+            last.insert(unit.unit(), unit);
         }
         Ok(last.into_values().collect())
     }
 
-    /// The gated verdicts of all cases whose own outcome and whose controls' outcomes are there.
+    /// The gated verdicts of all cases whose own outcomes and whose controls' outcomes are there.
     ///
-    /// Ordered by candidate as planned, then by case. A case whose controls are not all run yet has no verdict.
+    /// Ordered by candidate as planned, then by case. A case whose controls are not all run yet has no verdict, nor one
+    /// of which a repetition is missing.
     pub fn verdicts(&self) -> Result<Vec<Verdict>, RunError> {
-        let outcomes: BTreeMap<(String, CaseId), Outcome> = self
+        let outcomes: BTreeMap<Unit, Outcome> = self
             .outcomes()?
             .into_iter()
-            .map(|unit| ((unit.candidate, unit.case), unit.outcome))
+            .map(|unit| (unit.unit(), unit.outcome))
             .collect();
-        let mut verdicts = Vec::new();
-        for candidate in &self.plan.candidates {
-            let outcome = |case: &CaseId| outcomes.get(&(candidate.name.clone(), case.clone()));
-            for case in self
-                .plan
+        let tests = || {
+            self.plan
                 .cases
                 .iter()
                 .filter(|case| case.category.is_some())
-            {
-                let controls: Option<Vec<(String, Outcome)>> = case
-                    .controls
-                    .iter()
-                    .map(|id| Some((id.name().to_owned(), outcome(id)?.clone())))
-                    .collect();
-                if let (Some(own), Some(controls)) = (outcome(&case.id), controls) {
-                    let verdict = Verdict::gated(&candidate.name, &case.id, own.clone(), controls);
-                    verdicts.push(verdict);
+        };
+        let mut verdicts = Vec::new();
+        for candidate in &self.plan.candidates {
+            for case in tests() {
+                let gated = (1..=self.plan.repeat).map(|repetition| {
+                    let outcome = |case: &CaseId| {
+                        outcomes.get(&Unit {
+                            candidate: candidate.name.clone(),
+                            case: case.clone(),
+                            repetition,
+                        })
+                    };
+                    let controls: Option<Vec<(String, Outcome)>> = case
+                        .controls
+                        .iter()
+                        .map(|id| Some((id.name().to_owned(), outcome(id)?.clone())))
+                        .collect();
+                    let own = outcome(&case.id)?.clone();
+                    Some(Verdict::gated(&candidate.name, &case.id, own, controls?))
+                });
+                if let Some(gated) = gated.collect::<Option<Vec<Verdict>>>() {
+                    verdicts.extend(Verdict::of_repetitions(gated));
                 }
             }
         }
@@ -357,28 +274,19 @@ impl Run {
     }
 
     /// Units of the plan without an outcome, or with one that is to be tried again.
-    pub fn missing(&self) -> Result<Vec<(String, CaseId)>, RunError> {
-        let done: BTreeSet<(String, CaseId)> = self
+    pub fn missing(&self) -> Result<Vec<Unit>, RunError> {
+        let done: BTreeSet<Unit> = self
             .outcomes()?
             .into_iter()
             .filter(|unit| !matches!(unit.outcome, Outcome::Invalid(_)))
-            .map(|unit| (unit.candidate, unit.case))
+            .map(|unit| unit.unit())
             .collect();
-        let units = self.plan.candidates.iter().flat_map(|candidate| {
-            self.plan
-                .cases
-                .iter()
-                .map(|case| (candidate.name.clone(), case.id.clone()))
-        });
+        let units = self.plan.units();
         Ok(units.filter(|unit| !done.contains(unit)).collect())
     }
 
-    fn evidence_path(&self, digest: &str) -> PathBuf {
-        let shelf = digest.get(..2).unwrap_or("no");
-        self.folder
-            .join("evidence")
-            .join(shelf)
-            .join(format!("{digest}.json.gz"))
+    fn log_path(&self) -> PathBuf {
+        self.folder.join("outcomes.jsonl")
     }
 }
 
@@ -386,14 +294,12 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Writes a file so that it is there whole or not at all.
-fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().expect("a file lies in a folder");
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_data()?;
-    file.persist(path)?;
-    Ok(())
+/// Waits until no other process makes a run.
+fn locked(runs: &Path) -> std::io::Result<File> {
+    std::fs::create_dir_all(runs)?;
+    let lock = File::create(runs.join(LOCK))?;
+    lock.lock()?;
+    Ok(lock)
 }
 
 /// A crash can leave half a line at the end; it was never promised to anybody.
@@ -424,7 +330,7 @@ fn file_error(path: &Path, source: std::io::Error) -> RunError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::case::Bindings;
+    use crate::domain::case::{Bindings, Category};
     use crate::domain::evidence::EVIDENCE_FORMAT;
     use crate::domain::verdict::Reason;
 
@@ -435,6 +341,7 @@ mod tests {
             clause: "tools.read.range".parse().expect("a clause id"),
             category,
             scenario: None,
+            family: None,
             controls: controls.iter().map(|id| CaseId::new(*id)).collect(),
             digest: "d".into(),
             scenario_digest: "d".into(),
@@ -447,6 +354,7 @@ mod tests {
             sandbox: "namespace".into(),
             seed: "s".into(),
             suite: "s".into(),
+            repeat: 1,
             candidates: vec![PlannedCandidate {
                 name: "a".into(),
                 source: "a".into(),
@@ -463,6 +371,7 @@ mod tests {
         UnitOutcome {
             candidate: "a".into(),
             case: CaseId::new(case),
+            repetition: 1,
             attempt: 1,
             outcome,
             evidence: None,
@@ -475,7 +384,7 @@ mod tests {
     fn a_torn_line_is_cut_and_the_run_goes_on() {
         let runs = tempfile::tempdir().expect("a folder");
         let mut run = Run::create(runs.path(), plan()).expect("creates");
-        run.record(&unit("headless/x", Outcome::Passed))
+        run.record(&[unit("headless/x", Outcome::Passed)])
             .expect("records");
         drop(run);
         let path = runs.path().join("r/outcomes.jsonl");
@@ -486,15 +395,13 @@ mod tests {
         let run = Run::open(runs.path(), "r").expect("opens");
         assert_eq!(run.outcomes().expect("reads").len(), 1);
         let mut run = Run::append_to(runs.path(), "r").expect("opens");
-        assert_eq!(
-            run.missing().expect("reads"),
-            [("a".into(), CaseId::new("controls/c"))]
-        );
+        let missing = run.missing().expect("reads");
+        assert_eq!(missing, [unit("controls/c", Outcome::Passed).unit()]);
         assert!(
             run.verdicts().expect("reads").is_empty(),
             "its control is not run yet"
         );
-        run.record(&unit("controls/c", Outcome::failed(Reason::Assertion)))
+        run.record(&[unit("controls/c", Outcome::failed(Reason::Assertion))])
             .expect("records");
         let verdicts = run.verdicts().expect("reads");
         assert_eq!(verdicts[0].outcome.reason(), "control");
@@ -519,6 +426,50 @@ mod tests {
     }
 
     #[test]
+    fn repetitions_that_disagree_are_flaky_and_one_that_lacks_leaves_no_verdict() {
+        let runs = tempfile::tempdir().expect("a folder");
+        let mut twice = plan();
+        twice.repeat = 2;
+        let mut run = Run::create(runs.path(), twice).expect("creates");
+        let at = |case: &str, repetition: u32, outcome: Outcome| UnitOutcome {
+            repetition,
+            ..unit(case, outcome)
+        };
+        let failed = Outcome::failed(Reason::Assertion);
+        run.record(&[
+            at("controls/c", 1, Outcome::Passed),
+            at("controls/c", 2, Outcome::Passed),
+            at("headless/x", 1, Outcome::Passed),
+        ])
+        .expect("records");
+        assert!(run.verdicts().expect("reads").is_empty());
+        run.record(&[at("headless/x", 2, Outcome::Passed)])
+            .expect("records");
+        assert!(run.verdicts().expect("reads")[0].outcome.passed());
+        run.record(&[at("controls/c", 2, failed)]).expect("records");
+        let verdict = run.verdicts().expect("reads").remove(0);
+        assert_eq!(verdict.outcome.reason(), "flaky");
+        assert!(!verdict.outcome.rule().counted);
+        assert!(run.missing().expect("reads").is_empty());
+    }
+
+    #[test]
+    fn what_a_killed_process_was_writing_is_removed() {
+        let runs = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir_all(runs.path().join(".new/evidence")).expect("makes");
+        assert!(Run::sweep(runs.path()).expect("sweeps"));
+        std::fs::create_dir_all(runs.path().join(".new/evidence")).expect("makes");
+        let run = Run::create(runs.path(), plan()).expect("creates");
+        assert!(!Run::sweep(runs.path()).expect("sweeps"));
+        assert_eq!(Run::list(runs.path()).expect("reads"), ["r"]);
+        let draft = run.folder().join("evidence/.draft-x");
+        std::fs::write(&draft, "half").expect("writes");
+        drop(run);
+        Run::append_to(runs.path(), "r").expect("opens");
+        assert!(!draft.exists());
+    }
+
+    #[test]
     fn evidence_is_kept_by_content() {
         let runs = tempfile::tempdir().expect("a folder");
         let run = Run::create(runs.path(), plan()).expect("creates");
@@ -533,14 +484,14 @@ mod tests {
         };
         let digest = run.store_evidence(&evidence).expect("stores");
         assert_eq!(run.store_evidence(&evidence).expect("stores"), digest);
-        assert_eq!(run.evidence(&digest).expect("reads"), evidence);
+        assert_eq!(run.evidence().read(&digest).expect("reads"), evidence);
         assert!(matches!(
-            run.evidence("../../x"),
+            run.evidence().read("../../x"),
             Err(RunError::NoEvidence { .. })
         ));
-        std::fs::write(run.evidence_path(&digest), b"x").expect("writes");
+        std::fs::write(run.evidence().path(&digest), b"x").expect("writes");
         assert!(matches!(
-            run.evidence(&digest),
+            run.evidence().read(&digest),
             Err(RunError::Broken { .. })
         ));
     }

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use doc2harness::domain::issue::{Issue, IssueKey};
 use doc2harness::domain::mining::RankedIssue;
-use doc2harness::methods::cluster_quality::agreement;
+use doc2harness::methods::cluster_quality::{Labels, agreement};
 use doc2harness::paths::Project;
-use doc2harness::stages::cluster::{self, group};
+use doc2harness::stages::cluster::{self, Before, group};
 use doc2harness::stages::rank;
 use doc2harness::stages::scoring::Scoring;
 use doc2harness::storage::database::Database;
@@ -181,23 +181,33 @@ fn main() {
         ("all", everything),
     ] {
         let grouping = timed(&format!("cluster {} issues ({what})", chosen.len()), || {
-            group(&all, &scoring.terms, &chosen, &cluster_config.settings)
+            group(
+                &all,
+                &scoring.terms,
+                &chosen,
+                &Before::default(),
+                &cluster_config.settings,
+            )
         });
         let found: std::collections::BTreeMap<&IssueKey, &str> = grouping
             .clusters
             .iter()
             .flat_map(|cluster| cluster.members.iter().map(|key| (key, cluster.id.as_str())))
             .collect();
-        let labels: Vec<(&str, usize)> = planted
+        let labels: Vec<Labels<&str, usize, ()>> = planted
             .iter()
-            .map(|(ranked, phenomenon)| (found[&ranked.key], *phenomenon))
+            .map(|(ranked, phenomenon)| Labels {
+                found: found[&ranked.key],
+                truth: *phenomenon,
+                source: (),
+            })
             .collect();
         let agreement = agreement(&labels);
         println!(
             "  {} clusters, {} parts split; planted: pairwise F1 {:.3}, adjusted Rand {:.3}",
             grouping.clusters.len(),
             grouping.n_split,
-            agreement.f1.unwrap_or(f64::NAN),
+            agreement.pairs.f1.unwrap_or(f64::NAN),
             agreement.adjusted_rand.unwrap_or(f64::NAN),
         );
     }

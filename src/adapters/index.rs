@@ -1,6 +1,8 @@
 //! The search index: tantivy in memory, one segment, built anew from the stored issues for each ranking, so that it
 //! can never be stale. Documents come as terms; splitting text is done elsewhere.
 
+use std::borrow::Borrow;
+
 use tantivy::collector::Count;
 use tantivy::directory::RamDirectory;
 use tantivy::query::{EnableScoring, Query, TermQuery};
@@ -22,9 +24,9 @@ const MEMORY_BYTES: usize = 256 << 20;
 
 impl Index {
     /// Builds the index. `fields` are names with the weight of a match in them; each document has as many lists.
-    pub fn build<'a, const N: usize>(
+    pub fn build<'a, T: Borrow<str> + 'a, const N: usize>(
         fields: [(&str, f32); N],
-        documents: impl Iterator<Item = [&'a [String]; N]>,
+        documents: impl Iterator<Item = [&'a [T]; N]>,
     ) -> Result<Self, IndexError> {
         // Terms hold no blanks: splitting at blanks gives them back.
         let options = TextOptions::default().set_indexing_options(

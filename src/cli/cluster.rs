@@ -12,7 +12,7 @@ pub struct Args {
     /// When nothing was read as relevant yet, take the top of the ranking instead
     #[arg(long)]
     all: bool,
-    /// Cluster although nothing changed since the last run
+    /// Make all clusters anew, instead of letting new issues join those that are there or open others
     #[arg(long)]
     again: bool,
     /// Cluster the relevant issues of a judged set instead and print how good the clusters are; nothing is stored
@@ -63,6 +63,21 @@ fn words(summary: &Summary) -> String {
             summary.n_missing
         );
     }
+    if summary.n_before > 0 && !summary.unchanged {
+        text += &format!(
+            "{} clusters were there before and stay (--again makes all anew)\n",
+            summary.n_before
+        );
+    }
+    match summary.n_contradicted {
+        0 => {}
+        1 => text += "1 pair was taken apart by a reviewer and put together by other decisions\n",
+        n => {
+            text += &format!(
+                "{n} pairs were taken apart by a reviewer and put together by other decisions\n"
+            );
+        }
+    }
     if summary.n_split > 0 {
         text += &format!("{} parts were too big and were split\n", summary.n_split);
     }
@@ -73,16 +88,32 @@ fn judged(judged: &Judged) -> String {
     let figure = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.4}"));
     let agreement = &judged.agreement;
     format!(
-        "{} relevant issues, {} phenomena, {} clusters at cut {}\n\n\
-         pairwise F1          {}\n  precision          {}\n  recall             {}\nadjusted Rand index  {}\n\n{}",
+        "{} relevant issues, {} phenomena, {} clusters at cut {}\n\n{}\n\n\
+         adjusted Rand index {}\nto the truth by hand: {} splits, {} merges\n\n{}",
         agreement.n_items,
         agreement.n_true,
         agreement.n_found,
         judged.cut,
-        figure(agreement.f1),
-        figure(agreement.precision),
-        figure(agreement.recall),
+        output::table(
+            &["pairs", "n", "precision", "recall", "F1"],
+            [
+                ("all", &agreement.pairs),
+                ("across repositories", &agreement.across)
+            ]
+            .into_iter()
+            .map(|(name, pairs)| {
+                vec![
+                    name.to_owned(),
+                    pairs.n_pairs.to_string(),
+                    figure(pairs.precision),
+                    figure(pairs.recall),
+                    figure(pairs.f1),
+                ]
+            })
+        ),
         figure(agreement.adjusted_rand),
+        agreement.n_splits,
+        agreement.n_merges,
         table(&judged.clusters)
     )
 }

@@ -1,9 +1,12 @@
 //! What reviewers decided: one line each in the files below `reviews/`, append-only and made for git.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+use super::issue::IssueKey;
 
 /// What can be decided on. Each kind has a file of its own, `reviews/<kind>s.jsonl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,6 +15,8 @@ pub enum SubjectKind {
     Issue,
     /// A cluster becomes a case or does not.
     Cluster,
+    /// Two issues report one phenomenon or do not.
+    Pair,
     /// A difference found by comparison.
     Difference,
     /// A case or variant joins the suite or does not.
@@ -19,19 +24,26 @@ pub enum SubjectKind {
 }
 
 impl SubjectKind {
-    pub const ALL: [Self; 4] = [Self::Issue, Self::Cluster, Self::Difference, Self::Case];
+    pub const ALL: [Self; 5] = [
+        Self::Issue,
+        Self::Cluster,
+        Self::Pair,
+        Self::Difference,
+        Self::Case,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Issue => "issue",
             Self::Cluster => "cluster",
+            Self::Pair => "pair",
             Self::Difference => "difference",
             Self::Case => "case",
         }
     }
 }
 
-/// `issue:owner/name#1`, `cluster:link-escape`, `case:permissions/deny-wins`.
+/// `issue:owner/name#1`, `cluster:link-escape`, `pair:owner/name#1=owner/name#2`, `case:permissions/deny-wins`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Subject {
@@ -63,10 +75,25 @@ impl FromStr for Subject {
             .into_iter()
             .find(|known| known.as_str() == kind)
             .ok_or_else(|| format!("{kind:?} is no kind of subject: use {}", known()))?;
-        Ok(Self {
-            kind,
-            id: id.to_owned(),
-        })
+        let id = match kind {
+            // The same pair, whichever is named first.
+            SubjectKind::Pair => pair(id).map(|(a, b)| format!("{a}={b}"))?,
+            _ => id.to_owned(),
+        };
+        Ok(Self { kind, id })
+    }
+}
+
+/// The two issues of a pair, the smaller key first.
+pub fn pair(id: &str) -> Result<(IssueKey, IssueKey), String> {
+    let (a, b) = id
+        .split_once('=')
+        .ok_or_else(|| format!("{id:?} is no pair of issues: write owner/name#1=owner/name#2"))?;
+    let (a, b): (IssueKey, IssueKey) = (a.parse()?, b.parse()?);
+    match a.cmp(&b) {
+        Ordering::Less => Ok((a, b)),
+        Ordering::Greater => Ok((b, a)),
+        Ordering::Equal => Err(format!("{a} stands on both sides")),
     }
 }
 
@@ -143,6 +170,17 @@ mod tests {
             digest: String::new(),
             decision: verb,
             why: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_pair_is_the_same_whichever_issue_is_named_first() {
+        let subject = |text: &str| text.parse::<Subject>().map(|subject| subject.to_string());
+        let expected = "pair:a/b#2=a/b#10";
+        assert_eq!(subject(expected).as_deref(), Ok(expected));
+        assert_eq!(subject("pair:a/b#10=a/b#2").as_deref(), Ok(expected));
+        for broken in ["pair:a/b#1", "pair:a/b#1=a/b#1", "pair:a/b#1=x"] {
+            assert!(subject(broken).is_err(), "{broken}");
         }
     }
 

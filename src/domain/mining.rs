@@ -1,24 +1,27 @@
 //! What issue mining makes of issues: their terms, their relevance to the document, clusters, and what the filter said.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::clause::ClauseId;
 use super::issue::IssueKey;
 
-/// The terms of an issue, by the part of the issue that they stand in, in their order.
+/// The terms of an issue, by the part of the issue that they stand in, in their order. A term is shared by all issues
+/// that hold it: there are millions of occurrences.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IssueTerms {
-    pub title: Vec<String>,
-    pub prose: Vec<String>,
+    pub title: Vec<Arc<str>>,
+    pub prose: Vec<Arc<str>>,
     /// Fenced blocks: logs, settings, commands.
-    pub code: Vec<String>,
+    pub code: Vec<Arc<str>>,
     /// The document's terms for words of the reporter.
-    pub added: Vec<String>,
+    pub added: Vec<Arc<str>>,
 }
 
 impl IssueTerms {
     /// The terms of all parts.
-    pub fn all(&self) -> impl Iterator<Item = &String> {
+    pub fn all(&self) -> impl Iterator<Item = &Arc<str>> {
         [&self.title, &self.prose, &self.code, &self.added]
             .into_iter()
             .flatten()

@@ -9,8 +9,8 @@ use crate::domain::mining::{ClauseScore, Cluster, Term};
 /// An issue that is to be clustered, with what is known of it.
 pub struct Item<'a> {
     pub issue: &'a Issue,
-    /// Terms with their weights.
-    pub terms: &'a BTreeMap<String, f64>,
+    /// Terms, by number, with their weights.
+    pub terms: &'a [(u32, f32)],
     /// The best clauses.
     pub clauses: &'a [ClauseScore],
 }
@@ -22,21 +22,32 @@ const MAX_ID_LEN: usize = 48;
 
 /// Names groups of items, each a list of positions. Clusters come in the order of their size, then of their id.
 ///
-/// Items are in the order of their keys; `similarity` is that of two items; `readable` has a word for each term.
-pub fn name(
+/// Items are in the order of their keys; `id_before` is the id of the cluster that an item was in before; `similarity`
+/// is that of two items; `term` has the text of a term. The words that are shown for terms are not known here: each is its term.
+pub fn name<'t>(
     items: &[Item<'_>],
     groups: &[Vec<usize>],
+    id_before: impl Fn(usize) -> Option<&'t str>,
     similarity: impl Fn(usize, usize) -> f32,
-    readable: &BTreeMap<String, String>,
+    term: impl Fn(u32) -> &'t str,
 ) -> Vec<Cluster> {
+    // Each group keeps the id of its first item that had one; of a cluster that was split the first group does.
     let mut taken = BTreeSet::new();
-    let mut clusters: Vec<Cluster> = groups
+    let kept: Vec<Option<&str>> = groups
         .iter()
         .map(|group| {
+            let id = group.iter().find_map(|item| id_before(*item))?;
+            taken.insert(id.to_owned()).then_some(id)
+        })
+        .collect();
+    let mut clusters: Vec<Cluster> = groups
+        .iter()
+        .zip(kept)
+        .map(|(group, kept)| {
             let first = items[group[0]].issue;
             let representative = items[representative(group, &similarity)].issue;
             Cluster {
-                id: id(first, &mut taken),
+                id: kept.map_or_else(|| id(first, &mut taken), str::to_owned),
                 label: representative.title.clone(),
                 clause: clause(items, group),
                 representative: representative.key.clone(),
@@ -44,7 +55,7 @@ pub fn name(
                     .iter()
                     .map(|item| items[*item].issue.key.clone())
                     .collect(),
-                terms: terms(items, group, readable),
+                terms: terms(items, group, &term),
             }
         })
         .collect();
@@ -109,20 +120,23 @@ fn representative(group: &[usize], similarity: impl Fn(usize, usize) -> f32) -> 
     best.0
 }
 
-fn terms(items: &[Item<'_>], group: &[usize], readable: &BTreeMap<String, String>) -> Vec<Term> {
-    let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+fn terms<'t>(items: &[Item<'_>], group: &[usize], term: &impl Fn(u32) -> &'t str) -> Vec<Term> {
+    let mut sums: BTreeMap<u32, f64> = BTreeMap::new();
     for item in group {
-        for (term, weight) in items[*item].terms {
-            *sums.entry(term).or_default() += weight;
+        for (dim, weight) in items[*item].terms {
+            *sums.entry(*dim).or_default() += f64::from(*weight);
         }
     }
-    let mut sums: Vec<(&str, f64)> = sums.into_iter().collect();
+    let mut sums: Vec<(&str, f64)> = sums
+        .into_iter()
+        .map(|(dim, sum)| (term(dim), sum))
+        .collect();
     sums.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     sums.into_iter()
         .take(N_TERMS)
         .map(|(term, _)| Term {
             term: term.to_owned(),
-            word: readable.get(term).map_or(term, String::as_str).to_owned(),
+            word: term.to_owned(),
         })
         .collect()
 }
@@ -187,7 +201,7 @@ mod tests {
             issue(3, "Third"),
             issue(4, "权限"),
         ];
-        let terms = BTreeMap::from([("deny".to_owned(), 0.9), ("rule".to_owned(), 0.4)]);
+        let terms = [(0, 0.4), (1, 0.9)];
         let score = |clause: &str, score: f64| ClauseScore {
             clause: clause.parse().expect("an id"),
             score,
@@ -209,13 +223,9 @@ mod tests {
             .collect();
         // The third is most like the others.
         let similarity = |a: usize, b: usize| if a == 2 || b == 2 { 0.9 } else { 0.5 };
-        let readable = BTreeMap::from([("deny".to_owned(), "denied".to_owned())]);
-        let named = name(
-            &items,
-            &[vec![0, 2], vec![1], vec![3]],
-            similarity,
-            &readable,
-        );
+        let term = |dim: u32| ["rule", "deny"][dim as usize];
+        let groups = [vec![0, 2], vec![1], vec![3]];
+        let named = name(&items, &groups, |_| None, similarity, term);
         let ids: Vec<&str> = named.iter().map(|cluster| cluster.id.as_str()).collect();
         assert_eq!(ids, ["same-title", "issue", "same-title-2"]);
         let shown: Vec<(&str, &str)> = named[0]
@@ -223,10 +233,26 @@ mod tests {
             .iter()
             .map(|term| (term.term.as_str(), term.word.as_str()))
             .collect();
-        assert_eq!(shown, [("deny", "denied"), ("rule", "rule")]);
+        assert_eq!(shown, [("deny", "deny"), ("rule", "rule")]);
         assert_eq!(named[1].clause, None);
-        let all = &name(&items, &[vec![0, 1, 2]], similarity, &readable)[0];
+        let all = &name(&items, &[vec![0, 1, 2]], |_| None, similarity, term)[0];
         assert_eq!(all.label, "Third");
         assert_eq!(all.clause.as_ref().map(ClauseId::as_str), Some("b.b.b"));
+        // A group that had an id keeps it, and no other takes it.
+        let kept = |item: usize| (item >= 2).then_some("same-title");
+        let groups = [vec![0], vec![1], vec![2, 3]];
+        let mut ids: Vec<String> = name(&items, &groups, kept, similarity, term)
+            .into_iter()
+            .map(|cluster| cluster.id)
+            .collect();
+        ids.sort();
+        assert_eq!(ids, ["same-title", "same-title-1", "same-title-2"]);
+        // Of a cluster that was split the first part keeps the id.
+        let split = name(&items, &[vec![2], vec![3]], kept, similarity, term);
+        assert_eq!(split[0].id, "issue");
+        assert_eq!(
+            (&*split[1].id, split[1].members[0].number),
+            ("same-title", 3)
+        );
     }
 }

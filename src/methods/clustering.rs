@@ -1,21 +1,51 @@
-//! Groups of similar items: the exact cosine graph of sparse vectors, and average linkage (linfa) inside each of its
-//! connected parts.
+//! Groups of similar items: the exact graph of similar pairs, and average linkage (linfa) inside each of its connected
+//! parts.
 //!
 //! Two clusters merge only at an average similarity of at least the cut, so at least one pair of them has it: parts of
 //! the graph that no edge of that weight joins can be clustered one by one, and the result is that of the whole.
+//!
+//! What is known beforehand holds: items that belong together come together, items that do not stay apart, and
+//! clusters that were there before stay as they are while new items join them or open clusters of their own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use linfa::traits::Transformer;
 use linfa_hierarchical::{HierarchicalCluster, Method};
 use linfa_kernel::{Kernel, KernelInner, KernelMethod};
 use ndarray::Array2;
 
+use pairs::{Edge, edges};
+
+mod pairs;
+
 /// Dimensions in ascending order with their values; of length 1 or empty.
 pub type SparseVector = Vec<(u32, f32)>;
 
-/// How far similarity has to rise at a time to split a part that is too big.
-const SPLIT_STEP: f32 = 0.05;
+/// Items and how alike two of them are: the cosine of their vectors and what `bonus` says of the pair.
+pub struct Items<'a> {
+    pub vectors: &'a [SparseVector],
+    /// The same for both orders of a pair; may be negative.
+    pub bonus: &'a (dyn Fn(usize, usize) -> f32 + Sync),
+    /// `bonus` gives no more.
+    pub most_bonus: f32,
+}
+
+impl Items<'_> {
+    pub fn similarity(&self, a: usize, b: usize) -> f32 {
+        cosine(&self.vectors[a], &self.vectors[b]) + (self.bonus)(a, b)
+    }
+}
+
+/// What is known of items, which are named by their positions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Clusters that were there before; no item is in two.
+    pub before: Vec<Vec<usize>>,
+    /// Pairs that a reviewer put together: the clusters that hold them become one.
+    pub together: Vec<(usize, usize)>,
+    /// Pairs that a reviewer took apart. A cluster that was there before and holds such a pair is made anew.
+    pub apart: Vec<(usize, usize)>,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Clusters {
@@ -23,28 +53,67 @@ pub struct Clusters {
     pub clusters: Vec<Vec<usize>>,
     /// Parts of the graph that were split since they were too big, so that there the result is not exact.
     pub n_split: usize,
+    /// Pairs that were taken apart and yet put together by other decisions, which prevail.
+    pub n_contradicted: usize,
 }
 
-/// Clusters vectors at an average cosine of at least `cut`, in parts of at most `max_part` items.
-pub fn cluster(vectors: &[SparseVector], cut: f32, max_part: usize) -> Clusters {
-    let edges = edges(vectors, cut);
+/// How far similarity has to rise at a time to split a part that is too big.
+const SPLIT_STEP: f32 = 0.05;
+/// The distance of items that stay apart; an average with one such pair in some thousands is above any cut.
+const APART: f64 = 10_000.0;
+
+/// Clusters items at an average similarity of at least `cut`, in parts of at most `max_part` items.
+pub fn cluster(items: &Items<'_>, known: &Known, cut: f32, max_part: usize) -> Clusters {
+    let ties = Ties::new(items.vectors.len(), known);
+    let mut edges = edges(items, &ties.is_new, cut);
+    edges.extend(ties.edges());
     let mut clusters = Clusters::default();
-    let mut waiting = parts((0..vectors.len()).collect(), &edges, cut);
-    let mut next_cut: Vec<f32> = vec![cut; waiting.len()];
-    while let Some(part) = waiting.pop() {
-        let part_cut = next_cut.pop().expect("one for each part");
+    let mut waiting: Vec<(Vec<usize>, f32)> =
+        parts((0..items.vectors.len()).collect(), &edges, cut)
+            .into_iter()
+            .map(|part| (part, cut))
+            .collect();
+    while let Some((part, part_cut)) = waiting.pop() {
         if part.len() <= max_part || part_cut >= 1.0 {
-            clusters.clusters.extend(linkage(vectors, &part, cut));
+            clusters.clusters.extend(linkage(items, &ties, &part, cut));
             continue;
         }
         clusters.n_split += 1;
-        for smaller in parts(part, &edges, part_cut + SPLIT_STEP) {
-            waiting.push(smaller);
-            next_cut.push(part_cut + SPLIT_STEP);
-        }
+        let next_cut = part_cut + SPLIT_STEP;
+        let smaller = parts(part, &edges, next_cut);
+        waiting.extend(smaller.into_iter().map(|part| (part, next_cut)));
     }
     clusters.clusters.sort();
+    clusters.clusters = joined(clusters.clusters, &known.together);
+    let in_one = |(a, b): &(usize, usize)| {
+        let holds_both = |cluster: &Vec<usize>| cluster.contains(a) && cluster.contains(b);
+        clusters.clusters.iter().any(holds_both)
+    };
+    clusters.n_contradicted = ties.apart.iter().filter(|pair| in_one(pair)).count();
     clusters
+}
+
+/// Makes one cluster of those that hold the items of a pair.
+fn joined(clusters: Vec<Vec<usize>>, together: &[(usize, usize)]) -> Vec<Vec<usize>> {
+    let mut parent: Vec<usize> = (0..clusters.len()).collect();
+    for (a, b) in together {
+        let of = |item| clusters.iter().position(|cluster| cluster.contains(item));
+        if let (Some(a), Some(b)) = (of(a), of(b)) {
+            join(&mut parent, a, b);
+        }
+    }
+    let mut joined: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (place, cluster) in clusters.into_iter().enumerate() {
+        joined
+            .entry(root(&mut parent, place))
+            .or_default()
+            .extend(cluster);
+    }
+    let mut joined: Vec<Vec<usize>> = joined.into_values().collect();
+    joined
+        .iter_mut()
+        .for_each(|cluster| cluster.sort_unstable());
+    joined
 }
 
 /// Cosine of two vectors of length 1.
@@ -64,43 +133,60 @@ pub fn cosine(a: &SparseVector, b: &SparseVector) -> f32 {
     sum
 }
 
-struct Edge {
-    a: usize,
-    b: usize,
-    weight: f32,
+/// What is known, by item.
+struct Ties {
+    /// The first item of those that were together before.
+    first: Vec<usize>,
+    /// Whether an item was in no cluster before.
+    is_new: Vec<bool>,
+    apart: BTreeSet<(usize, usize)>,
 }
 
-/// All pairs of at least the given similarity, through an inverted index.
-fn edges(vectors: &[SparseVector], at_least: f32) -> Vec<Edge> {
-    let n_dims = vectors
-        .iter()
-        .filter_map(|vector| vector.last())
-        .map(|(dim, _)| *dim as usize + 1)
-        .max()
-        .unwrap_or(0);
-    let mut holders: Vec<Vec<(usize, f32)>> = vec![Vec::new(); n_dims];
-    let mut sums = vec![0f32; vectors.len()];
-    let mut touched = Vec::new();
-    let mut edges = Vec::new();
-    for (b, vector) in vectors.iter().enumerate() {
-        for (dim, value) in vector {
-            for (a, other) in &holders[*dim as usize] {
-                if sums[*a] == 0.0 {
-                    touched.push(*a);
-                }
-                sums[*a] += value * other;
+impl Ties {
+    fn new(n_items: usize, known: &Known) -> Self {
+        let mut parent: Vec<usize> = (0..n_items).collect();
+        let apart: BTreeSet<(usize, usize)> = known
+            .apart
+            .iter()
+            .map(|(a, b)| (*a.min(b), *a.max(b)))
+            .collect();
+        let mut is_new = vec![true; n_items];
+        for cluster in &known.before {
+            let is_split = |(a, b): &(usize, usize)| cluster.contains(a) && cluster.contains(b);
+            if apart.iter().any(is_split) {
+                continue;
             }
-            holders[*dim as usize].push((b, *value));
+            for item in cluster {
+                join(&mut parent, cluster[0], *item);
+                is_new[*item] = false;
+            }
         }
-        for a in touched.drain(..) {
-            // A value that came back to 0 is touched twice; the second time it is below any cut.
-            let weight = std::mem::take(&mut sums[a]);
-            if weight >= at_least {
-                edges.push(Edge { a, b, weight });
-            }
+        Self {
+            first: (0..n_items).map(|item| root(&mut parent, item)).collect(),
+            is_new,
+            apart,
         }
     }
-    edges
+
+    /// An edge from each item to the first of those that it was with, which no cut removes.
+    fn edges(&self) -> impl Iterator<Item = Edge> {
+        let tied = self.first.iter().enumerate().filter(|(item, a)| item != *a);
+        tied.map(|(b, a)| Edge {
+            a: *a,
+            b,
+            weight: f32::INFINITY,
+        })
+    }
+
+    /// 0 for items that were together, far for items that do not, none when nothing is known.
+    fn distance(&self, a: usize, b: usize) -> Option<f64> {
+        if self.first[a] == self.first[b] {
+            return Some(0.0);
+        }
+        let both_before = !self.is_new[a] && !self.is_new[b];
+        let is_apart = both_before || self.apart.contains(&(a.min(b), a.max(b)));
+        is_apart.then_some(APART)
+    }
 }
 
 /// The connected parts among `items` over edges of at least the given weight.
@@ -113,8 +199,7 @@ fn parts(items: Vec<usize>, edges: &[Edge], at_least: f32) -> Vec<Vec<usize>> {
     let mut parent: Vec<usize> = (0..items.len()).collect();
     for edge in edges.iter().filter(|edge| edge.weight >= at_least) {
         if let (Some(a), Some(b)) = (places.get(&edge.a), places.get(&edge.b)) {
-            let (a, b) = (root(&mut parent, *a), root(&mut parent, *b));
-            parent[a.max(b)] = a.min(b);
+            join(&mut parent, *a, *b);
         }
     }
     let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -135,18 +220,28 @@ fn root(parent: &mut [usize], mut item: usize) -> usize {
     item
 }
 
+/// The smaller root stays one.
+fn join(parent: &mut [usize], a: usize, b: usize) {
+    let (a, b) = (root(parent, a), root(parent, b));
+    parent[a.max(b)] = a.min(b);
+}
+
 /// Average linkage of one part.
-fn linkage(vectors: &[SparseVector], part: &[usize], cut: f32) -> Vec<Vec<usize>> {
+fn linkage(items: &Items<'_>, ties: &Ties, part: &[usize], cut: f32) -> Vec<Vec<usize>> {
     let n = part.len();
     if n == 1 {
         return vec![part.to_vec()];
     }
-    // linfa takes similarities and clusters on −ln of them: e^−distance comes out as the distance.
+    // linfa takes similarities and clusters on −ln of them, up to 13.8: e^−(distance / scale) comes out as the distance
+    // in units of the scale, with room for items that stay apart.
+    let scale = 1_000.0;
     let mut similarities = Array2::<f64>::eye(n);
     for a in 0..n {
         for b in 0..a {
-            let distance = 1.0 - f64::from(cosine(&vectors[part[a]], &vectors[part[b]]));
-            let value = (-distance).exp();
+            let distance = ties
+                .distance(part[a], part[b])
+                .unwrap_or_else(|| (1.0 - f64::from(items.similarity(part[a], part[b]))).max(0.0));
+            let value = (-distance / scale).exp();
             similarities[[a, b]] = value;
             similarities[[b, a]] = value;
         }
@@ -156,7 +251,7 @@ fn linkage(vectors: &[SparseVector], part: &[usize], cut: f32) -> Vec<Vec<usize>
         method: KernelMethod::Linear,
     };
     // The limit itself is excluded by linfa, and included here.
-    let max_distance = 1.0 - f64::from(cut) + 1e-9;
+    let max_distance = (1.0 - f64::from(cut) + 1e-9) / scale;
     let found = HierarchicalCluster::default()
         .with_method(Method::Average)
         .max_distance(max_distance)
@@ -171,65 +266,4 @@ fn linkage(vectors: &[SparseVector], part: &[usize], cut: f32) -> Vec<Vec<usize>
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn unit(values: &[(u32, f32)]) -> SparseVector {
-        let length = values.iter().map(|(_, v)| v * v).sum::<f32>().sqrt();
-        values.iter().map(|(dim, v)| (*dim, v / length)).collect()
-    }
-
-    #[test]
-    fn similar_items_come_together_and_the_order_is_fixed() {
-        let vectors = [
-            unit(&[(0, 1.0), (1, 1.0)]),
-            unit(&[(5, 1.0)]),
-            unit(&[(0, 1.0), (1, 0.9)]),
-            unit(&[(7, 1.0), (8, 1.0)]),
-            unit(&[(1, 1.0), (0, 0.8)]).into_iter().rev().collect(),
-            Vec::new(),
-        ];
-        for _ in 0..5 {
-            let found = cluster(&vectors, 0.5, 100);
-            let expected: [&[usize]; 4] = [&[0, 2, 4], &[1], &[3], &[5]];
-            assert_eq!(found.clusters, expected);
-            assert_eq!(found.n_split, 0);
-        }
-    }
-
-    #[test]
-    fn average_linkage_cuts_a_chain() {
-        // 0–1 and 1–2 are alike, 0–2 are not: the closer pair joins, the third stays.
-        let vectors = [
-            unit(&[(0, 1.0), (1, 0.9)]),
-            unit(&[(1, 1.0), (0, 0.7), (2, 0.6)]).into_iter().collect(),
-            unit(&[(2, 1.0), (3, 0.9)]),
-        ];
-        let vectors = vectors.map(|mut vector: SparseVector| {
-            vector.sort_by_key(|(dim, _)| *dim);
-            vector
-        });
-        let found = cluster(&vectors, 0.3, 100);
-        let expected: [&[usize]; 2] = [&[0, 1], &[2]];
-        assert_eq!(found.clusters, expected);
-        let all = cluster(&vectors, 0.1, 100);
-        assert_eq!(all.clusters, [vec![0, 1, 2]]);
-    }
-
-    #[test]
-    fn a_part_that_is_too_big_is_split_and_told() {
-        let vectors: Vec<SparseVector> = (0..10)
-            .map(|n| unit(&[(0, 1.0), (1 + n / 5, 1.0)]))
-            .collect();
-        let whole = cluster(&vectors, 0.4, 100);
-        assert_eq!((whole.clusters.len(), whole.n_split), (1, 0));
-        let split = cluster(&vectors, 0.4, 5);
-        assert_eq!(split.clusters, [vec![0, 1, 2, 3, 4], vec![5, 6, 7, 8, 9]]);
-        assert!(split.n_split > 0);
-    }
-
-    #[test]
-    fn nothing_gives_nothing() {
-        assert_eq!(cluster(&[], 0.3, 10), Clusters::default());
-    }
-}
+mod tests;

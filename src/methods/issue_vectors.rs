@@ -1,7 +1,8 @@
-//! Issues as vectors that are alike when the issues report the same: the rare terms that they use, and the clauses that
-//! they match. Two reports in different words still meet at the same clauses.
+//! Issues as vectors that are alike when the issues report the same: the rare terms that they use, the clauses that
+//! they match, and the parts of a harness that they name. Two reports in different words still meet at the same
+//! clauses; two that are alike but for the tool they speak of are two phenomena.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
@@ -21,124 +22,133 @@ pub struct Weights {
     pub half_at: f64,
     /// Share of the clauses in the similarity; the terms have the rest.
     pub clause_share: f64,
+    /// What naming the same parts of a harness adds to the similarity at most.
+    pub part: f32,
+    /// The cosine over parts at which nothing is added; below it something is taken away.
+    pub part_expected: f32,
 }
 
-/// In how many issues each term occurs, and of how many.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Frequencies {
-    n_issues: usize,
-    n_holders: BTreeMap<String, u32>,
+/// Dimensions in ascending order with their values, at length 1; empty when there is nothing.
+pub type SparseVector = Vec<(u32, f32)>;
+
+/// The terms of many issues, numbered in the order of the alphabet, and how rare each is.
+pub struct Lexicon<'a> {
+    terms: Vec<&'a str>,
+    dims: HashMap<&'a str, u32>,
+    /// 0 for a term that all issues have.
+    rarity: Vec<f64>,
 }
 
-impl Frequencies {
-    pub fn of(issues: &[IssueTerms]) -> Self {
-        let mut n_holders: BTreeMap<String, u32> = BTreeMap::new();
+impl<'a> Lexicon<'a> {
+    pub fn of(issues: &'a [IssueTerms]) -> Self {
+        let mut n_holders: HashMap<&str, u32> = HashMap::new();
+        let mut distinct: Vec<&str> = Vec::new();
         for issue in issues {
-            let distinct: BTreeSet<&String> = issue.all().collect();
-            for term in distinct {
-                match n_holders.get_mut(term) {
-                    Some(n) => *n += 1,
-                    None => drop(n_holders.insert(term.clone(), 1)),
-                }
+            distinct.clear();
+            distinct.extend(issue.all().map(|term| &**term));
+            distinct.sort_unstable();
+            distinct.dedup();
+            for term in &distinct {
+                *n_holders.entry(term).or_default() += 1;
             }
         }
+        let mut terms: Vec<&str> = n_holders.keys().copied().collect();
+        terms.sort_unstable();
+        let n = 1.0 + issues.len() as f64;
         Self {
-            n_issues: issues.len(),
-            n_holders,
+            rarity: terms
+                .iter()
+                .map(|term| (n / (1.0 + f64::from(n_holders[term]))).ln())
+                .collect(),
+            dims: terms.iter().copied().zip(0..).collect(),
+            terms,
         }
     }
 
-    /// 0 for a term that all issues have.
-    fn rarity(&self, term: &str) -> f64 {
-        let n = f64::from(self.n_holders.get(term).copied().unwrap_or(0));
-        ((1.0 + self.n_issues as f64) / (1.0 + n)).ln()
+    pub fn term(&self, dim: u32) -> &'a str {
+        self.terms[dim as usize]
     }
-}
 
-/// Terms of an issue with their weights, at length 1.
-pub fn term_weights(
-    issue: &IssueTerms,
-    frequencies: &Frequencies,
-    weights: &Weights,
-) -> BTreeMap<String, f64> {
-    let mut counted: BTreeMap<&str, f64> = BTreeMap::new();
-    let parts = [
-        (&issue.title, weights.title),
-        (&issue.prose, weights.prose),
-        (&issue.code, weights.code),
-        (&issue.added, weights.added),
-    ];
-    for (terms, weight) in parts {
-        for term in terms {
-            *counted.entry(term).or_default() += weight;
+    /// The terms of an issue of these, weighted.
+    pub fn term_weights(&self, issue: &IssueTerms, weights: &Weights) -> SparseVector {
+        let mut counted: BTreeMap<u32, f64> = BTreeMap::new();
+        let fields = [
+            (&issue.title, weights.title),
+            (&issue.prose, weights.prose),
+            (&issue.code, weights.code),
+            (&issue.added, weights.added),
+        ];
+        for (terms, weight) in fields {
+            for term in terms {
+                *counted.entry(self.dims[&**term]).or_default() += weight;
+            }
         }
+        let weighted = counted
+            .into_iter()
+            .map(|(dim, n)| (dim, n / (n + weights.half_at) * self.rarity[dim as usize]));
+        unit(weighted.filter(|(_, weight)| *weight > 0.0).collect())
     }
-    let mut weighted: BTreeMap<String, f64> = counted
-        .into_iter()
-        .map(|(term, n)| {
-            let weight = n / (n + weights.half_at) * frequencies.rarity(term);
-            (term.to_owned(), weight)
-        })
-        .filter(|(_, weight)| *weight > 0.0)
-        .collect();
-    let length = length(weighted.values().copied());
-    for weight in weighted.values_mut() {
-        *weight /= length;
+
+    /// What of a vector over terms names the given parts of a harness.
+    pub fn parts(&self, terms: &SparseVector, parts: &BTreeSet<String>) -> SparseVector {
+        let named = terms
+            .iter()
+            .filter(|(dim, _)| parts.contains(self.term(*dim)));
+        unit(
+            named
+                .map(|(dim, value)| (*dim, f64::from(*value)))
+                .collect(),
+        )
     }
-    weighted
+
+    /// One vector an issue, over terms and clauses; dimensions of clauses come after those of all terms.
+    pub fn vectors(
+        &self,
+        terms: &[SparseVector],
+        clauses: &[&[ClauseScore]],
+        weights: &Weights,
+    ) -> Vec<SparseVector> {
+        let ids: BTreeSet<&ClauseId> = clauses
+            .iter()
+            .flat_map(|best| best.iter().map(|score| &score.clause))
+            .collect();
+        let dims: BTreeMap<&ClauseId, u32> =
+            ids.into_iter().zip(self.terms.len() as u32..).collect();
+        let term_part = (1.0 - weights.clause_share).sqrt() as f32;
+        let clause_part = weights.clause_share.sqrt() as f32;
+        terms
+            .iter()
+            .zip(clauses)
+            .map(|(terms, best)| {
+                let mut of_clauses: Vec<(u32, f64)> = best
+                    .iter()
+                    .map(|score| (dims[&score.clause], score.score))
+                    .collect();
+                of_clauses.sort_by_key(|(dim, _)| *dim);
+                let scaled = |vector: SparseVector, by: f32| {
+                    vector
+                        .into_iter()
+                        .map(move |(dim, value)| (dim, value * by))
+                };
+                scaled(terms.clone(), term_part)
+                    .chain(scaled(unit(of_clauses), clause_part))
+                    .collect()
+            })
+            .collect()
+    }
 }
 
-/// One vector an issue, over terms and clauses; cosine of two is their similarity.
-///
-/// Dimensions count from 0, terms first, both in the order of their names.
-pub fn vectors(
-    terms: &[BTreeMap<String, f64>],
-    clauses: &[&[ClauseScore]],
-    weights: &Weights,
-) -> Vec<Vec<(u32, f32)>> {
-    let names: BTreeSet<&str> = terms
+fn unit(values: Vec<(u32, f64)>) -> SparseVector {
+    let length = values
         .iter()
-        .flat_map(|terms| terms.keys().map(String::as_str))
-        .collect();
-    let term_dims: BTreeMap<&str, u32> = names.into_iter().zip(0..).collect();
-    let ids: BTreeSet<&ClauseId> = clauses
-        .iter()
-        .flat_map(|best| best.iter().map(|score| &score.clause))
-        .collect();
-    let clause_dims: BTreeMap<&ClauseId, u32> =
-        ids.into_iter().zip(term_dims.len() as u32..).collect();
-    let (term_part, clause_part) = (
-        (1.0 - weights.clause_share).sqrt(),
-        weights.clause_share.sqrt(),
-    );
-    terms
-        .iter()
-        .zip(clauses)
-        .map(|(terms, best)| {
-            let clause_length = length(best.iter().map(|score| score.score));
-            let of_terms = terms
-                .iter()
-                .map(|(term, weight)| (term_dims[term.as_str()], (weight * term_part) as f32));
-            let mut of_clauses: Vec<(u32, f32)> = best
-                .iter()
-                .map(|score| {
-                    let value = score.score / clause_length * clause_part;
-                    (clause_dims[&score.clause], value as f32)
-                })
-                .collect();
-            of_clauses.sort_by_key(|(dim, _)| *dim);
-            of_terms.chain(of_clauses).collect()
-        })
-        .collect()
-}
-
-/// At least a tiny number, so that an empty vector stays one.
-fn length(values: impl Iterator<Item = f64>) -> f64 {
-    values
-        .map(|value| value * value)
+        .map(|(_, value)| value * value)
         .sum::<f64>()
         .sqrt()
-        .max(1e-12)
+        .max(1e-12);
+    values
+        .into_iter()
+        .map(|(dim, value)| (dim, (value / length) as f32))
+        .collect()
 }
 
 #[cfg(test)]
@@ -153,12 +163,14 @@ mod tests {
             added: 0.5,
             half_at: 1.0,
             clause_share,
+            part: 0.0,
+            part_expected: 0.0,
         }
     }
 
     fn issue(title: &str) -> IssueTerms {
         IssueTerms {
-            title: title.split(' ').map(str::to_owned).collect(),
+            title: title.split(' ').map(Into::into).collect(),
             ..IssueTerms::default()
         }
     }
@@ -180,7 +192,7 @@ mod tests {
             issue("error link"),
             issue("error hook"),
         ];
-        let frequencies = Frequencies::of(&issues);
+        let lexicon = Lexicon::of(&issues);
         let clause = |id: &str| {
             vec![ClauseScore {
                 clause: id.parse().expect("an id"),
@@ -193,9 +205,9 @@ mod tests {
             let weights = weights(share);
             let terms: Vec<_> = issues
                 .iter()
-                .map(|issue| term_weights(issue, &frequencies, &weights))
+                .map(|issue| lexicon.term_weights(issue, &weights))
                 .collect();
-            let vectors = vectors(&terms, &best, &weights);
+            let vectors = lexicon.vectors(&terms, &best, &weights);
             dot(&vectors[a], &vectors[b])
         };
         let check = |share: f64, a: usize, b: usize, expected: f32| {
@@ -209,5 +221,23 @@ mod tests {
         check(0.25, 0, 1, 0.75);
         check(0.25, 1, 2, 0.25);
         check(0.25, 0, 0, 1.0);
+    }
+
+    #[test]
+    fn parts_are_what_is_left_of_the_terms() {
+        let issues = [
+            issue("read breaks gbk"),
+            issue("edit breaks gbk"),
+            issue("x"),
+        ];
+        let lexicon = Lexicon::of(&issues);
+        let parts = BTreeSet::from(["read".to_owned(), "edit".to_owned()]);
+        let found = |idx: usize| {
+            let terms = lexicon.term_weights(&issues[idx], &weights(0.0));
+            lexicon.parts(&terms, &parts)
+        };
+        assert_eq!(dot(&found(0), &found(0)), 1.0);
+        assert_eq!(dot(&found(0), &found(1)), 0.0);
+        assert_eq!(found(2), []);
     }
 }

@@ -2,6 +2,7 @@
 //! clauses that it matches best. What points outside the document (billing, editors, installers) weighs against it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -166,8 +167,8 @@ pub type Outside = BTreeMap<String, String>;
 /// when there are so many.
 pub fn relevance(
     best: Vec<ClauseScore>,
-    title: &[String],
-    body: &[String],
+    title: &[Arc<str>],
+    body: &[Arc<str>],
     outside: &Outside,
     weights: &Weights,
 ) -> Relevance {
@@ -179,10 +180,10 @@ pub fn relevance(
         .sum();
     let mean = sum / weights.n_best.max(1) as f64;
     let matched = weights.best_share * top + (1.0 - weights.best_share) * mean;
-    let hits = |terms: &[String]| -> BTreeSet<String> {
+    let hits = |terms: &[Arc<str>]| -> BTreeSet<String> {
         terms
             .iter()
-            .filter_map(|term| outside.get(term).cloned())
+            .filter_map(|term| outside.get(&**term).cloned())
             .collect()
     };
     let (in_title, in_body) = (hits(title), hits(body));
@@ -282,8 +283,8 @@ mod tests {
         };
         let check = |n_words: usize, expected: f64| {
             // A word that comes again makes a report no longer.
-            let body: Vec<String> = (0..2 * n_words)
-                .map(|n| format!("w{}", n % n_words))
+            let body: Vec<Arc<str>> = (0..2 * n_words)
+                .map(|n| format!("w{}", n % n_words).into())
                 .collect();
             let found = relevance(best(), &[], &body, &Outside::new(), &weights);
             assert_eq!(found.length, expected, "{n_words}");
@@ -302,7 +303,7 @@ mod tests {
             }]
         };
         let outside = BTreeMap::from([("bill".to_owned(), "vendor: bills".to_owned())]);
-        let terms = |text: &str| vec![text.to_owned()];
+        let terms = |text: &str| vec![Arc::from(text)];
         let check = |title: &str, body: &str, score: f64, factor: f64| {
             let found = relevance(best(), &terms(title), &terms(body), &outside, &weights());
             assert_eq!(

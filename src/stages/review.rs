@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::{Classify, Context, Failure, Kind, Result};
 use crate::domain::case::{Case, CaseId};
 use crate::domain::clause::ClauseId;
-use crate::domain::decision::{Decision, Subject, SubjectKind, Verb, standing};
+use crate::domain::decision::{self, Decision, Subject, SubjectKind, Verb, standing};
 use crate::domain::digest;
 use crate::domain::suite::{Suite, control_id};
 use crate::storage::database::Database;
@@ -246,6 +246,7 @@ fn find(context: &Context, subject: &Subject) -> Result<Item> {
     items(context, subject.kind)?
         .into_iter()
         .find(|item| item.subject == *subject)
+        .map_or_else(|| undecided_pair(context, subject), |item| Ok(Some(item)))?
         .ok_or_else(|| {
             Failure::user(format!("there is no {subject}")).hint(format!(
                 "pipeline review list --all --kind {}",
@@ -258,6 +259,7 @@ fn items(context: &Context, kind: SubjectKind) -> Result<Vec<Item>> {
     let found = match kind {
         SubjectKind::Issue => issue_items(context)?,
         SubjectKind::Cluster => cluster_items(context)?,
+        SubjectKind::Pair => pair_items(context)?,
         SubjectKind::Difference => difference_items(context)?,
         SubjectKind::Case => case_items(context)?,
     };
@@ -335,6 +337,52 @@ fn cluster_items(context: &Context) -> Result<Vec<Found>> {
             })
         })
         .collect()
+}
+
+/// Pairs that were decided on. Nothing of them waits, since any two issues are one.
+fn pair_items(context: &Context) -> Result<Vec<Found>> {
+    let database = database(context)?;
+    let decided = standing(&made(context, SubjectKind::Pair)?);
+    let found = decided
+        .keys()
+        .map(|subject| pair_found(&database, &subject.id));
+    Ok(found
+        .collect::<Result<Vec<_>>>()?
+        .into_iter()
+        .flatten()
+        .collect())
+}
+
+/// None when one of the issues was not collected.
+fn pair_found(database: &Database, id: &str) -> Result<Option<Found>> {
+    let (a, b) = decision::pair(id).map_err(Failure::settings)?;
+    let (Some(a), Some(b)) = (issues::get(database, &a)?, issues::get(database, &b)?) else {
+        return Ok(None);
+    };
+    Ok(Some(Found {
+        id: id.to_owned(),
+        title: format!("{} = {}", a.title, b.title),
+        clause: None,
+        why: "two issues".to_owned(),
+        digest: digest::of([issues::digest_of(&a), issues::digest_of(&b)]),
+    }))
+}
+
+/// Any two collected issues can be decided on.
+fn undecided_pair(context: &Context, subject: &Subject) -> Result<Option<Item>> {
+    if subject.kind != SubjectKind::Pair {
+        return Ok(None);
+    }
+    let found = pair_found(&database(context)?, &subject.id)?;
+    Ok(found.map(|found| Item {
+        subject: subject.clone(),
+        title: found.title,
+        clause: found.clause,
+        why: found.why,
+        digest: found.digest,
+        decided: None,
+        changed: false,
+    }))
 }
 
 fn difference_items(context: &Context) -> Result<Vec<Found>> {

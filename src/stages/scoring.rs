@@ -63,8 +63,15 @@ impl ScoringConfig {
     /// Digest over all that a ranking depends on; another one than stored means that the ranking is stale.
     pub fn inputs(&self, database: &Database, document: &Document) -> Result<String> {
         let mut digester = digest::Digester::default();
-        digester.part(CALCULATION.to_le_bytes());
+        digester.part(self.basis(document)?);
         digester.part(issues::digest_of_all(database)?);
+        Ok(digester.finish())
+    }
+
+    /// Digest over what the scores of any issues depend on.
+    pub fn basis(&self, document: &Document) -> Result<String> {
+        let mut digester = digest::Digester::default();
+        digester.part(CALCULATION.to_le_bytes());
         for chapter in &document.chapters {
             digester.part(&chapter.slug).part(&chapter.markdown);
         }

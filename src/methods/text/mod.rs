@@ -7,6 +7,9 @@ pub mod markdown;
 pub mod vocabulary;
 pub mod words;
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use markdown::Templates;
 use vocabulary::Vocabulary;
 
@@ -19,6 +22,20 @@ pub fn issues(issues: &[Issue], vocabulary: &Vocabulary) -> Vec<IssueTerms> {
         .iter()
         .map(|issue| (issue.key.repository.as_str(), issue.body.as_str()));
     let templates = Templates::learn(bodies);
+    let mut known: HashSet<Arc<str>> = HashSet::new();
+    let mut shared = |terms: Vec<String>| -> Vec<Arc<str>> {
+        terms
+            .into_iter()
+            .map(|term| match known.get(term.as_str()) {
+                Some(term) => term.clone(),
+                None => {
+                    let term: Arc<str> = term.into();
+                    known.insert(term.clone());
+                    term
+                }
+            })
+            .collect()
+    };
     issues
         .iter()
         .map(|issue| {
@@ -28,10 +45,10 @@ pub fn issues(issues: &[Issue], vocabulary: &Vocabulary) -> Vec<IssueTerms> {
                 .flat_map(|text| vocabulary.added(text))
                 .collect();
             IssueTerms {
-                title: words::terms(&issue.title),
-                prose: words::terms(&parts.prose),
-                code: words::terms(&parts.code),
-                added,
+                title: shared(words::terms(&issue.title)),
+                prose: shared(words::terms(&parts.prose)),
+                code: shared(words::terms(&parts.code)),
+                added: shared(added),
             }
         })
         .collect()

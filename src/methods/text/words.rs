@@ -58,12 +58,18 @@ pub fn extend(terms: &mut Vec<String>, chunk: Chunk<'_>) {
     each_term(chunk, &mut |term, _| terms.push(term));
 }
 
-/// For each term of the texts the word that it stands for most often, in lower case; of several the shortest, then
-/// the first in the alphabet.
-pub fn readable<'a>(texts: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
+/// For each wanted term of the texts the word that it stands for most often, in lower case; of several the shortest,
+/// then the first in the alphabet.
+pub fn readable<'a>(
+    texts: impl Iterator<Item = &'a str>,
+    is_wanted: impl Fn(&str) -> bool,
+) -> BTreeMap<String, String> {
     let mut counts: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
     for chunk in texts.flat_map(chunks) {
         each_term(chunk, &mut |term, word| {
+            if !is_wanted(&term) {
+                return;
+            }
             let words = counts.entry(term).or_default();
             *words.entry(word.to_lowercase()).or_default() += 1;
         });
@@ -284,7 +290,10 @@ mod tests {
 
     #[test]
     fn a_term_is_shown_as_the_word_that_people_wrote() {
-        let words = readable(["Files and files", "a file, write_file", "权限"].into_iter());
+        let words = readable(
+            ["Files and files", "a file, write_file", "权限"].into_iter(),
+            |_| true,
+        );
         let check = |term: &str, expected: &str| assert_eq!(words[term], expected);
         check("fil", "file");
         check("write_file", "write_file");

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::{Config, group};
+use super::{Before, Config, group};
 use crate::domain::mining::{Cluster, RankedIssue};
-use crate::methods::cluster_quality::{Agreement, agreement};
+use crate::methods::cluster_quality::{Agreement, Labels, agreement};
 use crate::stages::judged_set::JudgedSet;
 use crate::stages::scoring::Scoring;
 use crate::stages::{Context, Failure, Result};
@@ -38,14 +38,24 @@ pub fn judge(
     });
     ranking.sort_by(|a, b| a.key.cmp(&b.key));
     let chosen: Vec<&RankedIssue> = ranking.iter().collect();
-    let clusters = group(&set.issues, &scoring.terms, &chosen, &config.settings).clusters;
-    let labels: Vec<(&str, String)> = clusters
+    let clusters = group(
+        &set.issues,
+        &scoring.terms,
+        &chosen,
+        &Before::default(),
+        &config.settings,
+    )
+    .clusters;
+    let labels: Vec<Labels<&str, String, &str>> = clusters
         .iter()
         .flat_map(|cluster| cluster.members.iter().map(|key| (cluster.id.as_str(), key)))
-        .map(|(id, key)| {
-            let alone = || format!("alone: {key}");
-            let phenomenon = set.judgements[key].phenomenon.clone();
-            (id, phenomenon.unwrap_or_else(alone))
+        .map(|(found, key)| Labels {
+            found,
+            truth: match &set.judgements[key].phenomenon {
+                Some(phenomenon) => phenomenon.clone(),
+                None => format!("alone: {key}"),
+            },
+            source: key.repository.as_str(),
         })
         .collect();
     Ok(Judged {

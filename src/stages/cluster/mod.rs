@@ -1,12 +1,13 @@
 //! Cluster: what was read as relevant, by the phenomenon that it reports. One cluster is the material of one case.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::scoring::ScoringConfig;
 use super::{Classify, Context, Failure, Kind, Result};
-use crate::domain::decision::{SubjectKind, Verb, standing};
+use crate::domain::decision::{self, SubjectKind, Verb, standing};
 use crate::domain::digest;
 use crate::domain::issue::IssueKey;
 use crate::domain::mining::{Cluster, RankedIssue};
@@ -21,11 +22,11 @@ use crate::storage::{clusters, documents, issues, ranking, reviews, settings};
 mod grouping;
 mod judge;
 
-pub use grouping::{Grouping, group};
+pub use grouping::{Before, Grouping, group};
 pub use judge::{Judged, judge};
 
 /// Raised when the calculation changes, so that stored clusters count as stale.
-const CALCULATION: u32 = 2;
+const CALCULATION: u32 = 3;
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -33,7 +34,7 @@ pub struct Config {
     pub scoring: ScoringConfig,
     /// When nothing was read yet, take the top of the ranking instead of failing.
     pub all: bool,
-    /// Cluster although nothing changed.
+    /// Make all clusters anew, although nothing changed, and although there are clusters that could grow.
     pub again: bool,
 }
 
@@ -47,6 +48,8 @@ pub struct Settings {
     pub max_part: usize,
     /// Issues that `--all` takes from the top of the ranking.
     pub n_top: usize,
+    /// What a harness is made of, in the document's words: reports on different parts are of different phenomena.
+    pub parts: Vec<String>,
     pub weights: Weights,
 }
 
@@ -80,8 +83,12 @@ pub struct Summary {
     pub n_missing: usize,
     pub n_clusters: usize,
     pub n_single: usize,
+    /// Clusters that were there before: they stay, and new issues join them or open others.
+    pub n_before: usize,
     /// Parts too big to be clustered in one piece, split first.
     pub n_split: usize,
+    /// Pairs that reviewers took apart and that other decisions put together.
+    pub n_contradicted: usize,
     /// Nothing changed since the last run, so that the clusters stay.
     pub unchanged: bool,
     pub clusters: Vec<Cluster>,
@@ -90,27 +97,45 @@ pub struct Summary {
 pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     let path = context.project.database();
     let mut database = Database::open(&path).kind(Kind::Environment)?;
-    let ranking_inputs = fresh_ranking(context, &database, config)?;
+    let (ranking_inputs, basis) = fresh_ranking(context, &database, config)?;
     let ranked = ranking::all(&database)?;
     let (material, wanted) = wanted(context, &ranked, config)?;
     let chosen: Vec<&RankedIssue> = wanted.iter().filter_map(|key| ranked.get(key)).collect();
-    let inputs = inputs(&ranking_inputs, &chosen, config)?;
-    let last = stage_log::last(&database, "cluster")?;
-    let unchanged = !config.again && last.as_ref().is_some_and(|entry| entry.inputs == inputs);
-    let mut n_split = 0;
+    let pairs = pairs(context)?;
+    let inputs = Inputs::new(&basis, material, &ranking_inputs, &chosen, &pairs, config)?;
+    let last = stage_log::last(&database, "cluster")?.filter(|_| !config.again);
+    let unchanged = last
+        .as_ref()
+        .is_some_and(|entry| entry.inputs == inputs.to_string());
+    let grows = last
+        .as_ref()
+        .is_some_and(|entry| inputs.same_basis(&entry.inputs));
+    let (mut n_before, mut n_split, mut n_contradicted) = (0, 0, 0);
     if !unchanged {
         context.progress.begin("cluster", Some(chosen.len() as u64));
         let all = issues::all(&database)?;
         let terms = text::issues(&all, &Vocabulary::new(&config.scoring.vocabulary));
-        let grouping = group(&all, &terms, &chosen, &config.settings);
+        let before = Before {
+            clusters: match last.as_ref().filter(|_| grows) {
+                Some(entry) => reusable(context, clusters::all(&database)?, entry)?,
+                None => Vec::new(),
+            },
+            ..pairs
+        };
+        let grouping = group(&all, &terms, &chosen, &before, &config.settings);
+        n_before = before.clusters.len();
         n_split = grouping.n_split;
+        n_contradicted = grouping.n_contradicted;
         clusters::replace(&mut database, &grouping.clusters)?;
         context
             .progress
             .end(&format!("{} clusters", grouping.clusters.len()));
     } else if let Some(entry) = last {
         let summary: serde_json::Value = serde_json::from_str(&entry.summary)?;
-        n_split = summary["n_split"].as_u64().unwrap_or(0) as usize;
+        let number = |name: &str| summary[name].as_u64().unwrap_or(0) as usize;
+        n_before = number("n_clusters");
+        n_split = number("n_split");
+        n_contradicted = number("n_contradicted");
     }
     let made = clusters::all(&database)?;
     let mut summary = Summary {
@@ -119,13 +144,15 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         n_missing: wanted.len() - chosen.len(),
         n_clusters: made.len(),
         n_single: made.iter().filter(|made| made.members.len() == 1).count(),
+        n_before,
         n_split,
+        n_contradicted,
         unchanged,
         clusters: Vec::new(),
     };
     if !unchanged {
         let entry = StageEntry {
-            inputs,
+            inputs: inputs.to_string(),
             finished_at: context.timestamp(),
             summary: serde_json::to_string(&summary)?,
         };
@@ -135,13 +162,18 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     Ok(summary)
 }
 
-/// The digest of what the stored ranking was made from; fails when that is no longer what is there.
-fn fresh_ranking(context: &Context, database: &Database, config: &Config) -> Result<String> {
+/// The digest of what the stored ranking was made from, and that of what any ranking depends on; fails when the stored
+/// one was made from other things than are there now.
+fn fresh_ranking(
+    context: &Context,
+    database: &Database,
+    config: &Config,
+) -> Result<(String, String)> {
     let document = documents::read(&context.project.document())
         .map_err(|findings| Failure::findings(&findings))?;
     let inputs = config.scoring.inputs(database, &document)?;
     match stage_log::last(database, "rank")? {
-        Some(entry) if entry.inputs == inputs => Ok(inputs),
+        Some(entry) if entry.inputs == inputs => Ok((inputs, config.scoring.basis(&document)?)),
         Some(_) => Err(
             Failure::user("the ranking is stale: issues, document or settings changed")
                 .hint("pipeline rank"),
@@ -183,13 +215,86 @@ fn wanted(
     Ok((Material::TopOfRanking, top.collect()))
 }
 
-fn inputs(ranking_inputs: &str, chosen: &[&RankedIssue], config: &Config) -> Result<String> {
-    let mut digester = digest::Digester::default();
-    digester.part(CALCULATION.to_le_bytes());
-    digester.part(ranking_inputs);
-    digester.part(serde_json::to_string(&config.settings)?);
-    for ranked in chosen {
-        digester.part(ranked.key.to_string());
+/// Clusters without those in which a decision was taken back since they were made: they are made anew.
+fn reusable(
+    context: &Context,
+    mut clusters: Vec<Cluster>,
+    made: &StageEntry,
+) -> Result<Vec<Cluster>> {
+    let decisions =
+        reviews::read(&context.project.reviews(), SubjectKind::Pair).kind(Kind::Settings)?;
+    for undo in decisions
+        .iter()
+        .filter(|decision| decision.decision == Verb::Undo && decision.at >= made.finished_at)
+    {
+        let (a, b) = decision::pair(&undo.on.id)
+            .map_err(|message| Failure::settings(format!("{}: {message}", undo.on)))?;
+        clusters.retain(|cluster| !cluster.members.contains(&a) && !cluster.members.contains(&b));
     }
-    Ok(digester.finish())
+    Ok(clusters)
+}
+
+/// What reviewers said of pairs of issues.
+fn pairs(context: &Context) -> Result<Before> {
+    let decisions =
+        reviews::read(&context.project.reviews(), SubjectKind::Pair).kind(Kind::Settings)?;
+    let mut pairs = Before::default();
+    for (subject, decision) in standing(&decisions) {
+        let pair = decision::pair(&subject.id)
+            .map_err(|message| Failure::settings(format!("{subject}: {message}")))?;
+        match decision.decision {
+            Verb::Approve => pairs.together.push(pair),
+            Verb::Reject => pairs.apart.push(pair),
+            Verb::Undo => unreachable!("what stands is no undo"),
+        }
+    }
+    Ok(pairs)
+}
+
+/// What the stored clusters were made from. They can grow as long as the basis is the same.
+struct Inputs {
+    /// Settings, document, where the issues come from.
+    basis: String,
+    /// The issues and what reviewers said of them.
+    material: String,
+}
+
+impl Inputs {
+    fn new(
+        scoring_basis: &str,
+        material: Material,
+        ranking_inputs: &str,
+        chosen: &[&RankedIssue],
+        pairs: &Before,
+        config: &Config,
+    ) -> Result<Self> {
+        let mut basis = digest::Digester::default();
+        basis.part(CALCULATION.to_le_bytes());
+        basis.part(scoring_basis);
+        basis.part(serde_json::to_string(&config.settings)?);
+        basis.part(serde_json::to_string(&material)?);
+        let mut of_issues = digest::Digester::default();
+        of_issues.part(ranking_inputs);
+        for ranked in chosen {
+            of_issues.part(ranked.key.to_string());
+        }
+        of_issues.part(serde_json::to_string(&(&pairs.together, &pairs.apart))?);
+        Ok(Self {
+            basis: basis.finish(),
+            material: of_issues.finish(),
+        })
+    }
+
+    /// Whether what was stored as text has the same basis.
+    fn same_basis(&self, stored: &str) -> bool {
+        stored
+            .split_once('/')
+            .is_some_and(|(basis, _)| basis == self.basis)
+    }
+}
+
+impl fmt::Display for Inputs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.basis, self.material)
+    }
 }

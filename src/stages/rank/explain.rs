@@ -71,7 +71,7 @@ pub fn explain(context: &Context, config: &Config, key: &IssueKey) -> Result<Exp
             terms.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
             let clause = document.clause(&best.clause)?;
             let texts = [&clause.syntax, &clause.meaning, &clause.behaviour];
-            let readable = words::readable(texts.into_iter().map(String::as_str));
+            let readable = words::readable(texts.into_iter().map(String::as_str), |_| true);
             for (term, _) in &mut terms {
                 if let Some(word) = readable.get(term) {
                     term.clone_from(word);

@@ -8,7 +8,7 @@ use similar::TextDiff;
 use super::{database, file_of};
 use crate::domain::case::{Case, CaseId, Role};
 use crate::domain::clause::ClauseId;
-use crate::domain::decision::{Subject, SubjectKind};
+use crate::domain::decision::{self, Subject, SubjectKind};
 use crate::domain::difference::Sight;
 use crate::domain::document::Document;
 use crate::domain::issue::IssueKey;
@@ -62,6 +62,14 @@ pub(super) fn text(context: &Context, subject: &Subject) -> Result<String> {
                     ""
                 };
                 text += &format!("\n── {key}{mark}\n{}", issue(&database, key)?);
+            }
+            Ok(text)
+        }
+        SubjectKind::Pair => {
+            let (a, b) = decision::pair(&subject.id).map_err(Failure::user)?;
+            let mut text = String::new();
+            for key in [a, b] {
+                text += &format!("\n── {key}\n{}", issue(&database, &key)?);
             }
             Ok(text)
         }

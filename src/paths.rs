@@ -75,6 +75,11 @@ impl Project {
         self.root.join("data/frozen")
     }
 
+    /// Packages of shipping harnesses, by digest of their lock files.
+    pub fn packages(&self) -> PathBuf {
+        self.root.join("data/packages")
+    }
+
     pub fn builds(&self) -> PathBuf {
         self.root.join("data/builds")
     }

@@ -5,4 +5,5 @@ pub mod github;
 pub mod index;
 pub mod junit;
 pub mod mock;
+pub mod registry;
 pub mod sandbox;

@@ -24,6 +24,7 @@ mod evaluate;
 mod expand;
 mod filter;
 mod man;
+mod prepare;
 mod rank;
 mod rejudge;
 mod report;
@@ -83,6 +84,8 @@ enum Command {
     Compare(compare::Args),
     /// Derive variants of a case, one variable at a time
     Expand(expand::Args),
+    /// Install the packages of shipping harnesses
+    Prepare(prepare::Args),
     /// Run the suite against candidates
     Evaluate(evaluate::Args),
     /// Judge the stored evidence of a run again
@@ -176,6 +179,7 @@ fn dispatch(
         Command::Filter(args) => filter::run(args, &context()?, output),
         Command::Compare(args) => compare::run(args, &context()?, output),
         Command::Expand(args) => expand::run(args, &context()?, output),
+        Command::Prepare(args) => prepare::run(args, &context()?, output),
         Command::Evaluate(args) => evaluate::run(args, &context()?, output),
         Command::Rejudge(args) => rejudge::run(args, &context()?, output),
         Command::Show(args) => show::run(args, &context()?, output),

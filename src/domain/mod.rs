@@ -1,5 +1,6 @@
 //! Nouns and their invariants: no I/O, no clock; nothing fails but parsing.
 
+pub mod adapter;
 pub mod candidate;
 pub mod case;
 pub mod certificate;

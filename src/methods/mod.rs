@@ -1,6 +1,7 @@
 //! Pure calculation: the random generator, the seed and the time are arguments.
 
 pub mod analysis;
+pub mod asking;
 pub mod certificate;
 pub mod cluster_naming;
 pub mod cluster_quality;

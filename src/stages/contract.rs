@@ -173,7 +173,15 @@ async fn check_in(bench: &Bench<'_>, candidate: &Candidate, root: &Path) -> Resu
             Installed::Tree(place)
         } else {
             let (limits, frozen) = (&bench.limits, project.frozen());
-            install::install(&*bench.sandbox, limits, &frozen, candidate, &digest).await?
+            install::install(
+                &*bench.sandbox,
+                limits,
+                &frozen,
+                candidate,
+                &digest,
+                Vec::new(),
+            )
+            .await?
         };
         match installed {
             Installed::Tree(tree) => {

@@ -26,13 +26,14 @@ pub enum Installed {
     Refused(String),
 }
 
-/// Installs the candidate and seals the result under its digest.
+/// Installs the candidate and seals the result under its digest. `packages` are shown to its script.
 pub async fn install(
     sandbox: &dyn Sandbox,
     limits: &Limits,
     frozen: &Path,
     candidate: &Candidate,
     digest: &str,
+    packages: Vec<Mount>,
 ) -> Result<Installed> {
     std::fs::create_dir_all(frozen)?;
     let draft = OwnedFolder::make(frozen, DRAFT)?;
@@ -41,7 +42,7 @@ pub async fn install(
     give_all(&tree, sandbox.owner())?;
     let spec = CellSpec {
         label: format!("install/{}", candidate.name),
-        mounts: vec![Mount::writable(&tree, CANDIDATE)],
+        mounts: [vec![Mount::writable(&tree, CANDIDATE)], packages].concat(),
         folders: Vec::new(),
         limits: limits.clone(),
         port: PORT,

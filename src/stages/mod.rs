@@ -21,6 +21,7 @@ pub mod judged_set;
 pub mod scoring;
 
 // Running candidates.
+pub mod adapted;
 pub mod build;
 pub mod certify;
 pub mod check;
@@ -31,6 +32,7 @@ pub mod install;
 pub mod interrupt;
 pub mod line;
 pub mod owned_folder;
+pub mod prepare;
 pub mod rejudge;
 pub mod review;
 pub mod sandboxes;

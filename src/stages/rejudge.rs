@@ -1,14 +1,18 @@
 //! Judges the stored evidence of a run again with the assertions as they are now; nothing is run.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::evaluate::{self, run_failure};
-use super::{Context, Result};
+use super::{Classify, Context, Kind, Result};
 use crate::domain::case::CaseId;
+use crate::domain::suite::Suite;
 use crate::domain::verdict::Verdict;
+use crate::methods::asking::{self, Question};
 use crate::methods::judge;
 use crate::storage::runs::{Plan, Run, UnitOutcome};
-use crate::storage::suite;
+use crate::storage::{candidates, suite};
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -52,17 +56,25 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     let mut n_judged = 0;
     let mut changed = Vec::new();
     let mut left_out = Vec::new();
+    let questions = questions(context, &suite, &run.plan)?;
     for unit in outcomes {
         context.progress.advance(1);
         let planned = run.plan.cases.iter().find(|case| case.id == unit.case);
         let scenario = planned.map(|case| case.scenario_digest.as_str());
-        let judged = match (suite.get(&unit.case), &unit.evidence) {
-            (None, _) => Err("the suite no longer holds it"),
-            (_, None) => Err("it has no evidence"),
-            (Some(case), _) if Some(suite::scenario_digest(case).as_str()) != scenario => {
+        let known = suite.get(&unit.case);
+        let asked = match questions.get(&unit.candidate) {
+            Some(questions) => questions.get(&unit.case).and_then(|one| one.as_ref().ok()),
+            None => known,
+        };
+        let judged = match (known, asked, &unit.evidence) {
+            (None, _, _) => Err("the suite no longer holds it"),
+            (Some(case), _, _) if Some(suite::scenario_digest(case).as_str()) != scenario => {
                 Err("its fixture or its launches have changed: evaluate it again")
             }
-            (Some(case), Some(digest)) => Ok((case, digest)),
+            (Some(_), None, None) => continue,
+            (Some(_), Some(_), None) => Err("it has no evidence"),
+            (Some(_), None, Some(_)) => Err("it would not be asked now: evaluate it again"),
+            (Some(_), Some(case), Some(digest)) => Ok((case, digest)),
         };
         let (case, digest) = match judged {
             Ok(found) => found,
@@ -99,4 +111,21 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         verdicts: run.verdicts().map_err(run_failure)?,
         plan: run.plan,
     })
+}
+
+/// How the cases are put to each candidate that is an adapter of a shipping harness, as it was when the run was made.
+fn questions(
+    context: &Context,
+    suite: &Suite,
+    plan: &Plan,
+) -> Result<BTreeMap<String, BTreeMap<CaseId, Question>>> {
+    let ids: Vec<&CaseId> = plan.cases.iter().map(|case| &case.id).collect();
+    let mut questions = BTreeMap::new();
+    for planned in &plan.candidates {
+        let tree = candidates::installed(&context.project.frozen(), &planned.digest);
+        if let Some(adapter) = candidates::adapter(&tree).kind(Kind::Settings)? {
+            questions.insert(planned.name.clone(), asking::ask(suite, &ids, &adapter));
+        }
+    }
+    Ok(questions)
 }

@@ -1,5 +1,6 @@
 //! Integration tests: the `pipeline` program and its stages, one file a stage.
 
+mod adapters;
 mod analyze;
 mod build;
 mod check;

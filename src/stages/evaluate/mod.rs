@@ -2,6 +2,7 @@
 //! that is killed at any point goes on with what is missing.
 
 mod plan;
+mod ready;
 mod units;
 
 use std::collections::BTreeMap;
@@ -106,7 +107,6 @@ async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<S
     let mut run = plan::opened(context, config, suite, sandbox.name())?;
     let bench = Arc::new(Bench {
         sandbox: sandbox.clone(),
-        limits: config.settings.limits.clone(),
         run: run.id().to_owned(),
         seed: run.plan.seed.clone(),
     });
@@ -116,14 +116,14 @@ async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<S
     }
     context.progress.begin("evaluate", Some(units.len() as u64));
     let n_run = units.len();
-    let mut trees = BTreeMap::new();
+    let mut ready = BTreeMap::new();
     for planned in &run.plan.candidates {
         if units.iter().any(|unit| unit.candidate == planned.name) {
-            let tree = units::installed(context, config, &bench, planned).await?;
-            trees.insert(planned.name.clone(), tree);
+            let one = ready::ready(context, config, suite, &bench, &run.plan, planned).await?;
+            ready.insert(planned.name.clone(), one);
         }
     }
-    let ended = units::run_units(context, config, suite, &bench, &trees, units, &mut run).await;
+    let ended = units::run_units(context, config, suite, &bench, &ready, units, &mut run).await;
     context.progress.end(&match &ended {
         Ok(()) => format!("{n_run} units in {:.1} s", began.elapsed().as_secs_f64()),
         Err(failure) => failure.to_string(),

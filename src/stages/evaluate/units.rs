@@ -2,56 +2,22 @@
 //! no other unit could escape ends the run.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::plan::find;
+use super::ready::Ready;
 use super::{Config, run_failure};
 use crate::domain::case::Case;
 use crate::domain::suite::Suite;
-use crate::domain::verdict::{Failure as Failed, Outcome, Reason};
+use crate::domain::verdict::Outcome;
 use crate::methods::judge;
-use crate::stages::install::{self, Installed};
 use crate::stages::interrupt::told_to_stop;
-use crate::stages::trial::{self, Bench, Broken};
-use crate::stages::{Classify, Context, Failure, Kind, Result};
-use crate::storage::candidates;
-use crate::storage::runs::{EvidenceStore, PlannedCandidate, Run, RunError, Unit, UnitOutcome};
-
-/// The sealed tree of a planned candidate, installed when it is not there yet.
-pub(super) async fn installed(
-    context: &Context,
-    config: &Config,
-    bench: &Bench,
-    planned: &PlannedCandidate,
-) -> Result<Installed> {
-    let frozen = context.project.frozen();
-    let place = candidates::installed(&frozen, &planned.digest);
-    if place.exists() {
-        return Ok(Installed::Tree(place));
-    }
-    let candidate = find(context, &planned.source)?;
-    if candidates::candidate_digest(&candidate).kind(Kind::Settings)? != planned.digest {
-        return Err(Failure::user(format!(
-            "{} has changed since the run was begun",
-            planned.name
-        ))
-        .hint("begin a new run: pipeline evaluate"));
-    }
-    let limits = &config.settings.limits;
-    install::install(
-        &*bench.sandbox,
-        limits,
-        &frozen,
-        &candidate,
-        &planned.digest,
-    )
-    .await
-}
+use crate::stages::trial::{self, Bench, Broken, Subject};
+use crate::stages::{Context, Failure, Kind, Result};
+use crate::storage::runs::{EvidenceStore, Run, RunError, Unit, UnitOutcome};
 
 /// Runs units, the first ones first, and records each when it is finished.
 pub(super) async fn run_units(
@@ -59,31 +25,23 @@ pub(super) async fn run_units(
     config: &Config,
     suite: &Suite,
     bench: &Arc<Bench>,
-    trees: &BTreeMap<String, Installed>,
+    ready: &BTreeMap<String, Ready>,
     units: Vec<Unit>,
     run: &mut Run,
 ) -> Result<()> {
-    let mut tree_of: BTreeMap<&str, &PathBuf> = BTreeMap::new();
-    let mut refused = Vec::new();
-    for (candidate, installed) in trees {
-        match installed {
-            Installed::Tree(tree) => drop(tree_of.insert(candidate, tree)),
-            Installed::Refused(why) => {
-                let units = units.iter().filter(|unit| unit.candidate == *candidate);
-                refused.extend(units.map(|unit| contract_broken(unit, why)));
-            }
+    let mut decided = Vec::new();
+    let mut waiting = VecDeque::new();
+    for unit in units {
+        match ready[&unit.candidate].trial(suite, &unit.case) {
+            Err(outcome) => decided.push(unit_outcome(&unit, 1, outcome)),
+            Ok(_) => waiting.push_back(Waiting {
+                unit,
+                attempt: 1,
+                not_before: Instant::now(),
+            }),
         }
     }
-    record(context, run, refused)?;
-    let mut waiting: VecDeque<Waiting> = units
-        .into_iter()
-        .filter(|unit| tree_of.contains_key(unit.candidate.as_str()))
-        .map(|unit| Waiting {
-            unit,
-            attempt: 1,
-            not_before: Instant::now(),
-        })
-        .collect();
+    record(context, run, decided)?;
     let mut tasks: JoinSet<Ended> = JoinSet::new();
     let mut finished: Vec<UnitOutcome> = Vec::new();
     let interrupted = told_to_stop();
@@ -92,15 +50,14 @@ pub(super) async fn run_units(
         while tasks.len() < config.jobs.max(1)
             && let Some(next) = take_ready(&mut waiting)
         {
-            let case = suite
-                .get(&next.unit.case)
-                .expect("the plan was made from this suite");
-            let tree = tree_of[next.unit.candidate.as_str()];
+            let (subject, case) = ready[&next.unit.candidate]
+                .trial(suite, &next.unit.case)
+                .expect("a unit that waits is to be run");
             let trial = trial(
                 bench.clone(),
                 run.evidence(),
                 case.clone(),
-                tree.clone(),
+                subject.clone(),
                 next,
             );
             tasks.spawn(trial);
@@ -179,10 +136,10 @@ async fn trial(
     bench: Arc<Bench>,
     store: EvidenceStore,
     case: Case,
-    tree: PathBuf,
+    subject: Arc<Subject>,
     waiting: Waiting,
 ) -> Ended {
-    let evidence = match trial::run(&bench, &case, &tree).await {
+    let evidence = match trial::run(&bench, &case, &subject).await {
         Ok(evidence) => evidence,
         Err(broken) => return Ended::Broken(waiting, broken),
     };
@@ -217,16 +174,6 @@ async fn sleep_until(at: Option<Instant>) {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
     }
-}
-
-fn contract_broken(unit: &Unit, why: &str) -> UnitOutcome {
-    let failed = Failed {
-        reason: Reason::Contract,
-        expected: "install.sh ends with 0".to_owned(),
-        saw: why.to_owned(),
-        place: "installation".to_owned(),
-    };
-    unit_outcome(unit, 1, Outcome::Failed(failed))
 }
 
 /// An outcome without evidence.

@@ -6,7 +6,7 @@ mod launch;
 mod terminal;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -28,10 +28,19 @@ pub const CANDIDATE: &str = "/candidate";
 /// What all trials of a run share.
 pub struct Bench {
     pub sandbox: Arc<dyn Sandbox>,
-    pub limits: Limits,
     pub run: String,
     /// Nonces are drawn from it.
     pub seed: String,
+}
+
+/// What a trial is about.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// The installed tree.
+    pub tree: PathBuf,
+    /// What else is shown: the packages of a shipping harness.
+    pub packages: Vec<Mount>,
+    pub limits: Limits,
 }
 
 /// A trial that our side broke.
@@ -42,14 +51,16 @@ pub struct Broken {
     pub hopeless: bool,
 }
 
-/// Runs the case against the installed tree. An error is ours, never the candidate's.
-pub async fn run(bench: &Bench, case: &Case, tree: &Path) -> Result<Evidence, Broken> {
+/// Runs the case against the candidate. An error is ours, never the candidate's.
+pub async fn run(bench: &Bench, case: &Case, subject: &Subject) -> Result<Evidence, Broken> {
     let bindings = bindings(&bench.seed, case);
+    let mut mounts = vec![Mount::read_only(&subject.tree, CANDIDATE)];
+    mounts.extend(subject.packages.iter().cloned());
     let spec = CellSpec {
         label: format!("{}/{}", bench.run, case.id),
-        mounts: vec![Mount::read_only(tree, CANDIDATE)],
+        mounts,
         folders: Folders::INSIDE.map(PathBuf::from).to_vec(),
-        limits: bench.limits.clone(),
+        limits: subject.limits.clone(),
         port: PORT,
     };
     let mut cell = bench
@@ -186,6 +197,8 @@ fn folders_broken(error: &FoldersError) -> Broken {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

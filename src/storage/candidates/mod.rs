@@ -1,6 +1,7 @@
 //! Candidates on the disk: found by name, written out into a folder (with the edits of a mutant's file made),
 //! digested, and sealed below `data/frozen/`. Running anything of a candidate is elsewhere.
 
+mod adapter;
 mod find;
 mod frozen;
 mod mutant;
@@ -8,6 +9,7 @@ mod mutant;
 mod tests;
 mod tree;
 
+pub use adapter::{adapter, packages_place};
 pub use find::{find, mutants};
 pub use frozen::{FreezeRecord, frozen_digest, installed, read_record, remove, seal, write_record};
 pub use mutant::read as read_mutant;
@@ -31,6 +33,9 @@ pub enum CandidatesError {
     /// A mutant's file is wrong.
     #[error("{place}: {message}")]
     Mutant { place: Place, message: String },
+    /// An adapter's file is wrong.
+    #[error("{place}: {message}")]
+    Adapter { place: Place, message: String },
     /// Something that cannot be copied or digested: a device, a socket, a pipe, a name that is not UTF-8.
     #[error("{path} is neither a file, a folder nor a link with a name in UTF-8")]
     Odd { path: PathBuf },

@@ -91,7 +91,7 @@ impl Cell {
         self.settle().await?;
         let id = self.start(launch, Stdio::Pipes).await?;
         loop {
-            if let (ended_id, TerminalEvent::Ended(ended)) = self.next().await?
+            if let (ended_id, LaunchEvent::Ended(ended)) = self.next().await?
                 && ended_id == id
             {
                 return Ok(ended);
@@ -143,7 +143,7 @@ impl Cell {
     }
 
     /// The next thing that happens to one of the programs under way. Output of pipes comes with the end.
-    pub async fn next(&mut self) -> Result<(LaunchId, TerminalEvent), SandboxError> {
+    pub async fn next(&mut self) -> Result<(LaunchId, LaunchEvent), SandboxError> {
         let deadline = self.patience();
         let (message, payload) = match timeout_at(deadline, self.link.receive()).await {
             Ok(Ok(frame)) => frame,
@@ -154,10 +154,11 @@ impl Cell {
             Err(_) => return Err(self.lost("the end of a launch was not reported in time")),
         };
         match message {
-            FromInit::Output(id) => Ok((id, TerminalEvent::Output(payload))),
+            FromInit::Output(id) => Ok((id, LaunchEvent::Output(payload))),
+            FromInit::Signalled(id) => Ok((id, LaunchEvent::Signalled)),
             FromInit::Ended(id, report) => {
                 self.under_way.remove(&id);
-                Ok((id, TerminalEvent::Ended(ended(report, payload))))
+                Ok((id, LaunchEvent::Ended(ended(report, payload))))
             }
             FromInit::NotLaunched(id, failure) => {
                 self.under_way.remove(&id);
@@ -176,7 +177,7 @@ impl Cell {
         self.say(&ToInit::Resize(id, size), b"").await
     }
 
-    /// Sends a signal to a launch's process group.
+    /// Sends a signal to a launch's process group; [`Cell::next`] tells when it is sent.
     pub async fn signal(&mut self, id: LaunchId, number: i32) -> Result<(), SandboxError> {
         self.say(&ToInit::Signal(id, number), b"").await
     }
@@ -282,30 +283,32 @@ pub struct Terminal<'cell> {
     ended: Option<Ended>,
 }
 
-/// What a terminal shows next.
+/// What a program does next, in a terminal or on pipes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TerminalEvent {
+pub enum LaunchEvent {
     /// Bytes written to the terminal, in pieces as they came.
     Output(Vec<u8>),
+    /// A signal that was asked for is sent.
+    Signalled,
     /// The program ended; everything it wrote has been given out before, up to the limit.
     Ended(Ended),
 }
 
 impl Terminal<'_> {
     /// Waits for output or the end. After the end it gives the same end again.
-    pub async fn next(&mut self) -> Result<TerminalEvent, SandboxError> {
+    pub async fn next(&mut self) -> Result<LaunchEvent, SandboxError> {
         if let Some(ended) = &self.ended {
-            return Ok(TerminalEvent::Ended(ended.clone()));
+            return Ok(LaunchEvent::Ended(ended.clone()));
         }
         match self.cell.next().await? {
-            (_, TerminalEvent::Ended(mut ended)) => {
+            (_, LaunchEvent::Ended(mut ended)) => {
                 // What was read last came with the report.
                 let rest = std::mem::take(&mut ended.stdout);
                 self.ended = Some(ended.clone());
                 Ok(if rest.is_empty() {
-                    TerminalEvent::Ended(ended)
+                    LaunchEvent::Ended(ended)
                 } else {
-                    TerminalEvent::Output(rest)
+                    LaunchEvent::Output(rest)
                 })
             }
             (_, output) => Ok(output),
@@ -331,8 +334,9 @@ impl Terminal<'_> {
         let mut rest = Vec::new();
         loop {
             match self.next().await? {
-                TerminalEvent::Output(bytes) => rest.extend_from_slice(&bytes),
-                TerminalEvent::Ended(ended) => {
+                LaunchEvent::Signalled => {}
+                LaunchEvent::Output(bytes) => rest.extend_from_slice(&bytes),
+                LaunchEvent::Ended(ended) => {
                     return Ok(Ended {
                         stdout: rest,
                         ..ended

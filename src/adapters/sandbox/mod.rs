@@ -21,7 +21,7 @@ mod spec;
 
 use futures_util::future::BoxFuture;
 
-pub use cell::{Cell, Terminal, TerminalEvent};
+pub use cell::{Cell, LaunchEvent, Terminal};
 pub use docker::{Docker, DockerConfig};
 pub use error::SandboxError;
 pub use init::init_main;

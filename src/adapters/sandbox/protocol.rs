@@ -33,7 +33,7 @@ pub enum ToInit {
     /// The payload is typed into the launch's terminal.
     Keys(LaunchId),
     Resize(LaunchId, TerminalSize),
-    /// Send this signal to the launch's process group.
+    /// Send this signal to the launch's process group, and answer [`FromInit::Signalled`].
     Signal(LaunchId, i32),
     /// End the launch now, as at the time limit. Ignored, as all the others, when it does not run.
     Kill(LaunchId),
@@ -50,6 +50,8 @@ pub enum FromInit {
     NotLaunched(LaunchId, Failure),
     /// The payload appeared on the launch's terminal.
     Output(LaunchId),
+    /// The signal is sent, or there is nobody left to send it to.
+    Signalled(LaunchId),
     Ended(LaunchId, Report),
     Closed,
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use doc2harness::adapters::sandbox::{
-    Cell, Ended, Exit, Launch, LaunchId, Stdio, TerminalEvent, TerminalSize,
+    Cell, Ended, Exit, Launch, LaunchEvent, LaunchId, Stdio, TerminalSize,
 };
 
 use super::{Place, others, sh, text};
@@ -11,7 +11,7 @@ use super::{Place, others, sh, text};
 /// Runs until this launch has ended. The others' ends go lost.
 async fn end(cell: &mut Cell, id: LaunchId) -> Ended {
     loop {
-        if let (ended_id, TerminalEvent::Ended(ended)) = cell.next().await.unwrap()
+        if let (ended_id, LaunchEvent::Ended(ended)) = cell.next().await.unwrap()
             && ended_id == id
         {
             return ended;
@@ -32,7 +32,7 @@ pub async fn programs_run_beside_each_other(place: Place) {
     let second = cell.start(fed, Stdio::Pipes).await.unwrap();
     let mut seen = Vec::new();
     while seen.len() < 2 {
-        if let (id, TerminalEvent::Ended(ended)) = cell.next().await.unwrap() {
+        if let (id, LaunchEvent::Ended(ended)) = cell.next().await.unwrap() {
             seen.push((id, ended));
         }
     }
@@ -78,8 +78,9 @@ pub async fn a_program_ends_without_its_neighbour(place: Place) {
     let mut shown = Vec::new();
     let ended = loop {
         match cell.next().await.unwrap().1 {
-            TerminalEvent::Output(bytes) => shown.extend(bytes),
-            TerminalEvent::Ended(ended) => break ended,
+            LaunchEvent::Output(bytes) => shown.extend(bytes),
+            LaunchEvent::Signalled => {}
+            LaunchEvent::Ended(ended) => break ended,
         }
     };
     shown.extend(ended.stdout);

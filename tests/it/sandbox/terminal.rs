@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use doc2harness::adapters::sandbox::{Exit, Launch, Terminal, TerminalEvent, TerminalSize};
+use doc2harness::adapters::sandbox::{Exit, Launch, LaunchEvent, Terminal, TerminalSize};
 
 use super::{Place, others, python, sh, text};
 
@@ -16,8 +16,9 @@ async fn shown(terminal: &mut Terminal<'_>, wanted: &str) -> String {
     let mut seen = String::new();
     while !seen.contains(wanted) {
         match terminal.next().await.unwrap() {
-            TerminalEvent::Output(bytes) => seen.push_str(text(&bytes)),
-            TerminalEvent::Ended(ended) => panic!("ended without {wanted:?}: {seen:?} {ended:?}"),
+            LaunchEvent::Output(bytes) => seen.push_str(text(&bytes)),
+            LaunchEvent::Signalled => {}
+            LaunchEvent::Ended(ended) => panic!("ended without {wanted:?}: {seen:?} {ended:?}"),
         }
     }
     seen

@@ -194,6 +194,7 @@ impl Server {
                         // It may have ended by itself just now.
                         let _ = killpg(self.running[idx].pid, signal);
                     }
+                    self.answer(&FromInit::Signalled(id), b"");
                 }
                 ToInit::Kill(id) => {
                     if let Some(idx) = self.position(id) {

@@ -34,6 +34,15 @@ pub struct LaunchEvidence {
     pub screen: Option<String>,
     /// Keys that were never sent since the screen condition before them never held.
     pub keys_unsent: usize,
+    /// Signals that were never sent since their moment never came.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub signals_unsent: usize,
+    /// Values that were to be caught and are not in the output. Nothing was launched after that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unbound: Vec<String>,
+    /// Since the first launch began; 0 for evidence of older runs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub started_ms: u64,
     pub requests: Vec<Exchange>,
     pub duration_ms: u64,
     pub cpu_ms: u64,
@@ -47,6 +56,8 @@ pub enum Exit {
     Signal(i32),
     /// Everything was killed at the time limit.
     TimedOut,
+    /// The moment of another launch at which it was to start never came.
+    NeverStarted,
 }
 
 /// Output as text; invalid UTF-8 is replaced, and what is over the limit is cut.
@@ -70,6 +81,9 @@ pub struct Exchange {
     pub side: bool,
     pub reply: ReplyKind,
 }
+
+/// Headers of requests that are kept.
+pub const KEPT_HEADERS: [&str; 4] = ["authorization", "content-type", "accept", "user-agent"];
 
 /// How the mock answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,4 +139,8 @@ impl Evidence {
             .filter(|exchange| exchange.reply == ReplyKind::Overrun)
             .count()
     }
+}
+
+fn is_zero<N: Default + PartialEq>(n: &N) -> bool {
+    *n == N::default()
 }

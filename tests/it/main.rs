@@ -25,3 +25,4 @@ mod run;
 mod sandbox;
 mod show;
 mod stored_run;
+mod trial;

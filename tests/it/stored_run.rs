@@ -130,6 +130,9 @@ fn evidence(case: &str) -> Evidence {
             stderr: Text::default(),
             screen: None,
             keys_unsent: 0,
+            signals_unsent: 0,
+            unbound: Vec::new(),
+            started_ms: 0,
             requests: vec![Exchange {
                 at_ms: 120,
                 method: "POST".into(),

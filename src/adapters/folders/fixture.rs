@@ -1,4 +1,5 @@
 //! Laying a fixture: folders first, then files, other names of files, fifos, links, and modes last.
+//! Repositories are there already.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, Permissions};
@@ -9,10 +10,15 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{Folders, FoldersError, give, lay_error};
+use super::names::named;
+use super::{Folders, FoldersError, acting_as, give, lay_error};
 use crate::domain::case::{Bindings, Entry, Made};
 
-/// Lays every entry below the folders, owned by `owner`.
+/// Repeated content is written in pieces of about this size.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Lays every entry below the folders, owned by `owner`. Repositories are there already; other entries are laid over
+/// what is checked out.
 pub fn lay(
     fixture: &BTreeMap<String, Entry>,
     bindings: &Bindings,
@@ -20,6 +26,7 @@ pub fn lay(
     owner: (u32, u32),
 ) -> Result<(), FoldersError> {
     let mut entries: Vec<(String, PathBuf, Made)> = Vec::new();
+    let mut repositories: Vec<PathBuf> = Vec::new();
     for (path, entry) in fixture {
         let made = match entry {
             Entry::Text(text) => Made {
@@ -28,12 +35,20 @@ pub fn lay(
             },
             Entry::Made(made) => made.clone(),
         };
-        entries.push((path.clone(), locate(folders, path, bindings), made));
+        let host = locate(folders, path, bindings);
+        match made.git {
+            Some(_) => repositories.push(host),
+            None => entries.push((path.clone(), host, made)),
+        }
     }
     entries.sort_by_key(|(path, _, made)| (order(made), path.clone()));
     for (path, host, made) in &entries {
         let parent = host.parent().expect("an entry lies below its place");
         make_folders(parent, owner).map_err(|source| lay_error(path, source))?;
+        let is_laid_over = repositories.iter().any(|folder| host.starts_with(folder));
+        if is_laid_over && host.symlink_metadata().is_ok_and(|there| !there.is_dir()) {
+            std::fs::remove_file(host).map_err(|source| lay_error(path, source))?;
+        }
         one(path, host, made, bindings, folders, owner)?;
     }
     for (path, host, made) in &entries {
@@ -58,6 +73,14 @@ fn order(made: &Made) -> u8 {
     }
 }
 
+impl Folders {
+    /// Whether something, of whatever kind, lies at a path of a fixture. Folders that are closed to the owner hide it.
+    pub fn holds(&self, path: &str, bindings: &Bindings, owner: (u32, u32)) -> bool {
+        let host = locate(self, path, bindings);
+        acting_as(owner, || std::fs::symlink_metadata(host).is_ok())
+    }
+}
+
 /// Where an entry lies on the host. Its form was checked with the case: it never leaves its place.
 fn locate(folders: &Folders, path: &str, bindings: &Bindings) -> PathBuf {
     let (place, rest) = [
@@ -67,9 +90,15 @@ fn locate(folders: &Folders, path: &str, bindings: &Bindings) -> PathBuf {
         ("{workspace}/", folders.workspace.clone()),
     ]
     .into_iter()
-    .find_map(|(prefix, place)| Some((place, path.strip_prefix(prefix)?)))
+    .find_map(|(prefix, place)| match path.strip_prefix(prefix) {
+        None if path == prefix.trim_end_matches('/') => Some((place, "")),
+        rest => Some((place, rest?)),
+    })
     .unwrap_or((folders.workspace.clone(), path));
-    place.join(bindings.expand(rest))
+    match rest {
+        "" => place,
+        rest => place.join(named(&bindings.expand(rest))),
+    }
 }
 
 fn make_folders(folder: &Path, owner: (u32, u32)) -> std::io::Result<()> {
@@ -99,7 +128,7 @@ fn one(
     if made.dir {
         io(make_folders(host, owner))
     } else if let Some(target) = &made.link {
-        io(symlink(bindings.expand(target), host).and_then(|()| give(host, owner)))
+        io(symlink(named(&bindings.expand(target)), host).and_then(|()| give(host, owner)))
     } else if let Some(other) = &made.hard_link {
         io(std::fs::hard_link(locate(folders, other, bindings), host))
     } else if made.fifo {
@@ -119,13 +148,22 @@ fn one(
         };
         let write = || -> std::io::Result<()> {
             let mut file = create(host)?;
-            for _ in 0..made.times.unwrap_or(1) {
-                file.write_all(&content)?;
-            }
+            write_times(&mut file, &content, made.times.unwrap_or(1))?;
             give(host, owner)
         };
         io(write())
     }
+}
+
+/// Writes the content over and over, in large pieces.
+fn write_times(file: &mut File, content: &[u8], times: u32) -> std::io::Result<()> {
+    let times = times as usize;
+    let per_piece = (PIECE_BYTES / content.len().max(1)).clamp(1, times.max(1));
+    let piece = content.repeat(per_piece);
+    for _ in 0..times / per_piece {
+        file.write_all(&piece)?;
+    }
+    file.write_all(&content.repeat(times % per_piece))
 }
 
 fn create(path: &Path) -> std::io::Result<File> {

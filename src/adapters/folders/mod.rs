@@ -4,6 +4,7 @@
 //! but plain files is opened, how much is read has limits, and all of it is done with the rights of the cell's user.
 
 mod fixture;
+mod names;
 mod owner;
 mod snapshot;
 
@@ -11,6 +12,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 pub use fixture::lay;
+pub use names::named;
 pub use owner::acting_as;
 pub use snapshot::{Snapshot, snapshot};
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use super::names::shown;
 use super::{Folders, FoldersError, acting_as};
 use crate::domain::evidence::{FileKind, FileState, KEPT_TEXT_BYTES};
 
@@ -71,7 +72,7 @@ fn walk(
         let mut below = Vec::new();
         for name in names(&folder, opened).map_err(read_error(&folder))? {
             let path = folder.join(&name);
-            let key = key(&prefix, &name.to_string_lossy());
+            let key = key(&prefix, &shown(&name));
             seen.path_bytes += key.len();
             let fits = path.as_os_str().len() <= LONGEST_PATH
                 && seen.path_bytes <= PATH_BYTES
@@ -140,7 +141,7 @@ fn state(path: &Path, metadata: &Metadata, seen: &mut Snapshot) -> std::io::Resu
         state.size = 0;
     } else if file_type.is_symlink() {
         state.kind = FileKind::Link;
-        state.target = Some(std::fs::read_link(path)?.to_string_lossy().into_owned());
+        state.target = Some(shown(std::fs::read_link(path)?.as_os_str()));
     } else if file_type.is_fifo() {
         state.kind = FileKind::Fifo;
     } else if file_type.is_file() {

@@ -23,7 +23,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::launches::Launches;
 use super::wire::{self, Answer};
 use crate::domain::case::Reply;
-use crate::domain::evidence::{Exchange, ReplyKind};
+use crate::domain::evidence::{Exchange, KEPT_HEADERS, ReplyKind};
 
 /// What comes before `/chat/completions`; launches beside others have a folder of their own before it.
 pub const BASE_PATH: &str = "/v1";
@@ -221,7 +221,7 @@ fn answer(
 }
 
 fn kept_headers(headers: &hyper::HeaderMap) -> BTreeMap<String, String> {
-    ["authorization", "content-type", "accept", "user-agent"]
+    KEPT_HEADERS
         .into_iter()
         .filter_map(|name| {
             let value = headers.get(name)?;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What the placeholders of one run stand for: `nonce:secret` → its value, `workspace` → its path inside.
+/// What the placeholders of one run stand for: `nonce:secret` → its value, `workspace` → its path inside,
+/// `bound:session` → what a launch or an assertion caught.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Bindings(pub BTreeMap<String, String>);
@@ -13,24 +14,24 @@ pub struct Bindings(pub BTreeMap<String, String>);
 impl Bindings {
     /// Names of the nonces that a case mentions, in order.
     pub fn nonce_names(case_text: &str) -> Vec<String> {
-        let mut names: Vec<String> = placeholders(case_text)
-            .into_iter()
-            .filter_map(|(_, name)| name.strip_prefix("nonce:"))
-            .map(str::to_owned)
-            .collect();
-        names.sort();
-        names.dedup();
-        names
+        names(case_text, "nonce:")
+    }
+
+    /// Names of the caught values that a text mentions, in order.
+    pub fn bound_names(text: &str) -> Vec<String> {
+        names(text, "bound:")
+    }
+
+    /// Whether a nonce or a caught value may be called so.
+    pub fn is_name(name: &str) -> bool {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        !name.is_empty() && name.chars().all(plain)
     }
 
     pub(super) fn is_known(name: &str) -> bool {
-        match name.strip_prefix("nonce:") {
-            Some(nonce) => {
-                !nonce.is_empty()
-                    && nonce
-                        .chars()
-                        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-            }
+        match name.split_once(':') {
+            Some(("byte", hex)) => hex.len() == 2 && u8::from_str_radix(hex, 16).is_ok(),
+            Some((_, drawn)) => Self::is_name(drawn),
             None => ["workspace", "outside", "home", "state"].contains(&name),
         }
     }
@@ -72,11 +73,25 @@ impl Bindings {
     /// The reverse, for showing evidence: values become their names again.
     pub fn redact(&self, text: &str) -> String {
         let mut out = text.to_owned();
-        for (name, value) in self.0.iter().filter(|(name, _)| name.starts_with("nonce:")) {
+        let telling = |(name, value): &(&String, &String)| {
+            name.starts_with("nonce:") || (name.starts_with("bound:") && value.len() >= 8)
+        };
+        for (name, value) in self.0.iter().filter(telling) {
             out = out.replace(value.as_str(), &format!("{{{name}}}"));
         }
         out
     }
+}
+
+fn names(text: &str, prefix: &str) -> Vec<String> {
+    let mut names: Vec<String> = placeholders(text)
+        .into_iter()
+        .filter_map(|(_, name)| name.strip_prefix(prefix))
+        .map(str::to_owned)
+        .collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 /// The names inside `{…}` that look like placeholders, with their offsets.
@@ -86,8 +101,10 @@ pub(super) fn placeholders(text: &str) -> Vec<(usize, &str)> {
             let rest = &text[start + 1..];
             let end = rest.find('}')?;
             let name = &rest[..end];
-            let looks = name.starts_with("nonce:")
-                || ["workspace", "outside", "home", "state", "nonce"].contains(&name);
+            let drawn = ["nonce:", "bound:", "byte:"]
+                .iter()
+                .any(|kind| name.starts_with(kind));
+            let looks = drawn || ["workspace", "outside", "home", "state", "nonce"].contains(&name);
             looks.then_some((start, name))
         })
         .collect()

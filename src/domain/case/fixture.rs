@@ -7,6 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::git::Git;
+
 /// Bytes of one file of a fixture; holes count too.
 const LIMIT_BYTES: u64 = 256 << 20;
 
@@ -14,14 +16,14 @@ const LIMIT_BYTES: u64 = 256 << 20;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
-    expecting = "a text, or a table with exactly one of text, base64, zeros, link, hard_link, dir, fifo, and times (up to 4294967295) or mode beside it"
+    expecting = "a text, or a table with exactly one of text, base64, zeros, link, hard_link, dir, fifo, git, and times (up to 4294967295) or mode beside it"
 )]
 pub enum Entry {
     Text(String),
     Made(Made),
 }
 
-/// Exactly one of `text`, `base64`, `zeros`, `link`, `hard_link`, `dir`, `fifo`.
+/// Exactly one of `text`, `base64`, `zeros`, `link`, `hard_link`, `dir`, `fifo`, `git`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Made {
@@ -46,6 +48,9 @@ pub struct Made {
     pub dir: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fifo: bool,
+    /// A folder that is a repository with history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<Git>,
     /// Octal permission bits, for example `"755"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
@@ -75,16 +80,24 @@ impl Made {
             + usize::from(self.link.is_some())
             + usize::from(self.hard_link.is_some())
             + usize::from(self.dir)
-            + usize::from(self.fifo);
+            + usize::from(self.fifo)
+            + usize::from(self.git.is_some());
         if n_kinds != 1 {
             return Err(
-                "give exactly one of text, base64, zeros, link, hard_link, dir, fifo".to_owned(),
+                "give exactly one of text, base64, zeros, link, hard_link, dir, fifo, git"
+                    .to_owned(),
             );
         }
         if let Some(mode) = &self.mode
             && !u32::from_str_radix(mode, 8).is_ok_and(|bits| bits <= 0o7777)
         {
             return Err(format!("mode {mode:?} is not octal, like \"644\""));
+        }
+        if let Some(git) = &self.git {
+            git.check()?;
+            if self.mode.is_some() {
+                return Err("mode does not go with git".to_owned());
+            }
         }
         if self.times.is_some() && self.text.is_none() && self.base64.is_none() {
             return Err("times goes with text or base64".to_owned());
@@ -109,7 +122,8 @@ impl Made {
 
 /// Entries that cannot lie beside each other, and other names of nothing, as path and message.
 pub(super) fn conflicts(fixture: &BTreeMap<String, Entry>) -> Vec<(&String, String)> {
-    let is_folder = |entry: &Entry| matches!(entry, Entry::Made(made) if made.dir);
+    let is_folder =
+        |entry: &Entry| matches!(entry, Entry::Made(made) if made.dir || made.git.is_some());
     let mut found = Vec::new();
     for (path, entry) in fixture {
         let above = path.match_indices('/').map(|(at, _)| &path[..at]);

@@ -6,6 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::bindings::Bindings;
+use super::capture::Capture;
+use super::moment::{Alongside, SignalSent};
 use super::reply::Reply;
 
 /// How the candidate is entered.
@@ -34,6 +37,9 @@ pub struct Launch {
     pub args: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<String>,
+    /// How standard input goes on behind `stdin`; it ends unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin_is: Option<StdinIs>,
     /// Added to the environment; an empty value removes the variable.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -54,6 +60,25 @@ pub struct Launch {
     /// Limit of this launch in seconds; 900 unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_s: Option<u32>,
+    /// Starts while an earlier launch runs, instead of after all earlier ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alongside: Option<Alongside>,
+    /// Sent in this order, each at its moment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<SignalSent>,
+    /// What its output shows is `{bound:NAME}` in later launches and in assertions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bind: BTreeMap<String, Capture>,
+}
+
+/// What standard input is, besides a pipe that ends or `/dev/null`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StdinIs {
+    /// A pipe that brings `stdin` and then neither more nor an end.
+    Open,
+    /// Not there: descriptor 0 is closed.
+    Closed,
 }
 
 /// One step at the terminal: exactly one of the keys is given.
@@ -114,6 +139,20 @@ impl Launch {
             matches!(self.route, Route::Api | Route::Terminal) && self.stdin.is_some(),
             "`stdin` belongs to the routes \"cli\" and \"headless\"",
         );
+        fault(
+            self.route == Route::Terminal && self.stdin_is.is_some(),
+            "`stdin_is` has no meaning in a terminal",
+        );
+        fault(
+            self.stdin_is == Some(StdinIs::Closed)
+                && (self.stdin.is_some() || self.route == Route::Api),
+            "nothing can be read from a closed standard input",
+        );
+        let base_url = self.env.contains_key("HARNESS_BASE_URL");
+        fault(
+            self.alongside.is_some() && base_url,
+            "a launch alongside another is told apart by its HARNESS_BASE_URL; leave it alone",
+        );
         fault(self.time_limit_s == Some(0), "a time limit is at least 1 s");
         for key in &self.keys {
             let n_given = usize::from(key.wait.is_some())
@@ -133,6 +172,22 @@ impl Launch {
             if let Err(message) = reply.check() {
                 faults.push(format!("script step {}: {message}", reply_idx + 1));
             }
+        }
+        for signal in &self.signals {
+            if let Err(message) = signal.once.check(self) {
+                faults.push(format!("signal {}: {message}", signal.send.as_str()));
+            }
+        }
+        for (name, capture) in &self.bind {
+            if !Bindings::is_name(name) {
+                faults.push(format!("a value is called {name:?} in a-z, 0-9 and -"));
+            }
+            let found = capture.faults(self.route);
+            faults.extend(
+                found
+                    .into_iter()
+                    .map(|fault| format!("bind {name}: {fault}")),
+            );
         }
         faults
     }

@@ -6,9 +6,13 @@
 //! What needs more than one file to judge (clauses, gating) is in [`crate::methods::suite_check`].
 
 mod bindings;
+mod capture;
+mod check;
 mod fixture;
+mod git;
 mod id;
 mod launch;
+mod moment;
 mod origin;
 mod places;
 mod reply;
@@ -21,10 +25,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use bindings::Bindings;
-use bindings::placeholders;
+pub use capture::Capture;
+pub(super) use capture::{check_path, check_pattern};
 pub use fixture::{Entry, Made, check_fixture_path};
+pub use git::{Commit, Git};
 pub use id::{CaseId, Category, ControlClass};
-pub use launch::{DEFAULT_TIME_LIMIT_S, Key, Launch, Route, key_bytes};
+pub use launch::{DEFAULT_TIME_LIMIT_S, Key, Launch, Route, StdinIs, key_bytes};
+pub use moment::{Alongside, Moment, Signal, SignalSent};
 pub use origin::{Method, Origin, Variable};
 pub use places::Places;
 pub use reply::{Call, Fault, Reply, When};
@@ -182,97 +189,6 @@ impl Case {
     pub fn places(&self) -> Places<'_> {
         Places::new(&self.file, &self.text)
     }
-
-    /// Whether a launch can begin there: a place, or a folder that the fixture makes.
-    fn makes_folder(&self, cwd: &str) -> bool {
-        let below = cwd
-            .strip_prefix("{workspace}/")
-            .unwrap_or(cwd)
-            .trim_end_matches('/');
-        let inside = format!("{below}/");
-        ["{workspace}", "{outside}", "{home}"].contains(&cwd)
-            || self.fixture.iter().any(|(path, entry)| {
-                let path = path.strip_prefix("{workspace}/").unwrap_or(path);
-                let folder = matches!(entry, Entry::Made(made) if made.dir || made.link.is_some());
-                path.starts_with(&inside) || (folder && path == below)
-            })
-    }
-
-    fn check(&self, places: &Places<'_>, findings: &mut Vec<Finding>) {
-        if self.title.trim().is_empty() || self.purpose.trim().is_empty() {
-            findings.push(Finding::new(
-                places.top(),
-                "title and purpose say something",
-            ));
-        }
-        if self.launches.is_empty() {
-            findings.push(Finding::new(
-                places.top(),
-                "a case has at least one [[launch]]",
-            ));
-        }
-        if self.expects.is_empty() {
-            findings.push(Finding::new(
-                places.top(),
-                "a case has at least one [[expect]]",
-            ));
-        }
-        for (path, entry) in &self.fixture {
-            let place = || places.of_entry("fixture", path);
-            if let Err(message) = check_fixture_path(path) {
-                findings.push(Finding::new(place(), message));
-            }
-            if let Entry::Made(made) = entry
-                && let Err(message) = made.check()
-            {
-                findings.push(Finding::new(place(), message));
-            }
-        }
-        for (path, message) in fixture::conflicts(&self.fixture) {
-            findings.push(Finding::new(places.of_entry("fixture", path), message));
-        }
-        for (launch_idx, launch) in self.launches.iter().enumerate() {
-            if let Some(cwd) = launch.cwd.as_deref().filter(|cwd| !self.makes_folder(cwd)) {
-                findings.push(Finding::new(
-                    places.nth("launch", launch_idx),
-                    format!("cwd {cwd:?} is no place and no folder of the fixture"),
-                ));
-            }
-            for message in launch.faults() {
-                findings.push(Finding::new(places.nth("launch", launch_idx), message));
-            }
-        }
-        let drawn = json_nonces(&(&self.fixture, &self.launches));
-        for (expect_idx, expect) in self.expects.iter().enumerate() {
-            for message in expect.faults(&self.launches) {
-                findings.push(Finding::new(places.nth("expect", expect_idx), message));
-            }
-            for name in json_nonces(expect) {
-                if !drawn.contains(&name) {
-                    findings.push(Finding::new(
-                        places.nth("expect", expect_idx),
-                        format!("{{nonce:{name}}} occurs neither in the fixture nor in a launch"),
-                    ));
-                }
-            }
-        }
-        for (offset, name) in placeholders(&self.text) {
-            if !Bindings::is_known(name) {
-                findings.push(Finding::new(
-                    Place::of_offset(&self.file, &self.text, offset),
-                    format!(
-                        "{{{name}}} is no placeholder: use {{nonce:NAME}}, {{workspace}}, {{outside}}, {{home}} or {{state}}"
-                    ),
-                ));
-            }
-        }
-    }
-}
-
-/// Names of the nonces in any string of a value.
-fn json_nonces(value: &impl Serialize) -> Vec<String> {
-    let text = serde_json::to_string(value).expect("a case is plain data with string keys");
-    Bindings::nonce_names(&text)
 }
 
 /// The published JSON Schema of a case file.

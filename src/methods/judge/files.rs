@@ -1,18 +1,27 @@
 //! Assertions on files.
 
+use std::collections::BTreeSet;
+
 use regex::Regex;
 
-use super::values::{Looked, Seen, parsed, short, test_values};
+use super::order::in_order;
+use super::values::{Held, Looked, Seen, parsed, short, test_values};
 use crate::domain::case::Bindings;
-use crate::domain::evidence::{Evidence, FileState};
+use crate::domain::evidence::{Evidence, FileKind, FileState};
 use crate::domain::expect::Expect;
 
-pub(super) fn files(expect: &Expect, evidence: &Evidence) -> Result<(), Seen> {
-    let wanted = evidence
-        .bindings
-        .expand(expect.path.as_deref().expect("a checked case names it"));
+pub(super) fn files(
+    expect: &Expect,
+    evidence: &Evidence,
+    bindings: &Bindings,
+) -> Result<Held, Seen> {
+    let wanted = expect.path.as_deref().expect("a checked case names it");
+    if let Some(paths) = &expect.changed {
+        return changed(wanted, paths, evidence, bindings);
+    }
+    let wanted = bindings.expand(wanted);
     // The keys keep the names of the places, so those come back after the expansion of nonces.
-    let wanted = rename_places(&wanted, &evidence.bindings);
+    let wanted = rename_places(&wanted, bindings);
     let found: Vec<(&String, &FileState)> = evidence
         .files_after
         .iter()
@@ -78,15 +87,20 @@ pub(super) fn files(expect: &Expect, evidence: &Evidence) -> Result<(), Seen> {
         || expect.lacks_match.is_some()
         || expect.equals.is_some()
         || expect.not_equals.is_some()
-        || expect.count.is_some();
+        || expect.count.is_some()
+        || expect.bind.is_some()
+        || !expect.order.is_empty();
     if !content {
-        return Ok(());
+        return Ok(Held {
+            looked: Vec::new(),
+            place: format!("files, {wanted}"),
+        });
     }
     let mut looked = Vec::new();
     for (path, state) in &found {
         let place = format!("files, {path}");
         match (&state.text, &state.target) {
-            (Some(text), _) => looked.extend(parsed(expect, &evidence.bindings, text, &place)?),
+            (Some(text), _) => looked.extend(parsed(expect, bindings, text, &place)?),
             (None, Some(target)) => looked.push(Looked {
                 value: target.as_str().into(),
                 place,
@@ -99,13 +113,101 @@ pub(super) fn files(expect: &Expect, evidence: &Evidence) -> Result<(), Seen> {
         true => "no such file".to_owned(),
         false => "no text at that path".to_owned(),
     };
-    test_values(
-        expect,
-        &evidence.bindings,
-        &looked,
-        &format!("files, {wanted}"),
-        none,
-    )
+    let searched = format!("files, {wanted}");
+    in_order(&expect.order, bindings, &looked, &searched)?;
+    test_values(expect, bindings, looked, &searched, none)
+}
+
+/// Below the folder exactly the files at these paths changed, whatever else is there.
+fn changed(
+    folder: &str,
+    paths: &[String],
+    evidence: &Evidence,
+    bindings: &Bindings,
+) -> Result<Held, Seen> {
+    let folder = rename_places(&bindings.expand(folder), bindings);
+    let named = |path: &str| rename_places(&bindings.expand(path), bindings);
+    let wanted: Vec<String> = paths.iter().map(|path| named(path)).collect();
+    let is_below = |path: &str| match folder.as_str() {
+        "" => !path.starts_with('{'),
+        folder => path
+            .strip_prefix(folder)
+            .is_some_and(|rest| rest.starts_with('/')),
+    };
+    let both = evidence
+        .files_before
+        .keys()
+        .chain(evidence.files_after.keys());
+    let changes: BTreeSet<&String> = both
+        .filter(|path| is_below(path))
+        .filter(|path| evidence.files_before.get(*path) != evidence.files_after.get(*path))
+        .collect();
+    let place = format!(
+        "files, {}",
+        if folder.is_empty() {
+            "{workspace}"
+        } else {
+            &folder
+        }
+    );
+    for pattern in &wanted {
+        if !changes.iter().any(|path| path_matches(pattern, path)) {
+            let saw = match evidence.files_after.get(pattern) {
+                Some(state) => format!("as before: {:?} of {} bytes", state.kind, state.size),
+                None => "no such file".to_owned(),
+            };
+            return Err(Seen {
+                saw: format!("no change of {pattern}: {saw}"),
+                place,
+            });
+        }
+    }
+    // A folder that was made or emptied for a file that is expected belongs to it.
+    let leads_to = |path: &str| {
+        let inside = format!("{path}/");
+        let mut expected = changes.iter().filter(|one| one.starts_with(&inside));
+        expected.any(|one| wanted.iter().any(|pattern| path_matches(pattern, one)))
+    };
+    let is_folder = |path: &str| {
+        let states = [
+            evidence.files_before.get(path),
+            evidence.files_after.get(path),
+        ];
+        states
+            .into_iter()
+            .flatten()
+            .all(|state| state.kind == FileKind::Dir)
+    };
+    let others: Vec<&str> = changes
+        .iter()
+        .map(|path| path.as_str())
+        .filter(|path| !wanted.iter().any(|pattern| path_matches(pattern, path)))
+        .filter(|path| !(is_folder(path) && leads_to(path)))
+        .collect();
+    match others.first() {
+        None => Ok(Held {
+            looked: Vec::new(),
+            place,
+        }),
+        Some(first) => {
+            let word = match (
+                evidence.files_before.get(*first),
+                evidence.files_after.get(*first),
+            ) {
+                (None, _) => "is new",
+                (_, None) => "is gone",
+                _ => "changed",
+            };
+            let more = match others.len() {
+                1 => String::new(),
+                n => format!(", and {} more: {}", n - 1, short(&others[1..].join(", "))),
+            };
+            Err(Seen {
+                saw: format!("{first} {word}{more}"),
+                place: format!("files, {first}"),
+            })
+        }
+    }
 }
 
 fn rename_places(path: &str, bindings: &Bindings) -> String {

@@ -4,26 +4,39 @@
 //! assertions say, since an absence would hold for it, and so does more output or files than are looked at; then the
 //! assertions; then requests beyond the script.
 
+mod capture;
+mod endings;
 mod files;
+mod location;
+mod order;
+mod requests;
 #[cfg(test)]
 mod tests;
 mod values;
 
-use crate::domain::case::{Case, Route};
-use crate::domain::clause::Channel;
-use crate::domain::evidence::{Evidence, Exchange, Exit, LaunchEvidence};
-use crate::domain::expect::{Expect, Pick, PickNamed, Stream};
-use crate::domain::verdict::{Failure, Outcome, Reason};
-use files::files;
-use values::{Looked, Seen, last_line, parsed, path, select, short, test_values};
+pub use capture::caught;
 
-/// A shell's code for "found, but cannot be executed" and "not found": the entry did not start.
-const NOT_STARTED: [i32; 2] = [126, 127];
+use crate::domain::case::{Bindings, Case};
+use crate::domain::clause::Channel;
+use crate::domain::evidence::{Evidence, Exit, LaunchEvidence, ReplyKind};
+use crate::domain::expect::{Expect, Stream};
+use crate::domain::verdict::{Failure, Outcome, Reason};
+use endings::ended_badly;
+use files::files;
+use order::in_order;
+use requests::requests;
+use values::{Held, Looked, Seen, parsed, short, test_values};
+
+/// What a shell adds to the number of the signal that ended a program.
+const SIGNALLED: i32 = 128;
 
 pub fn judge(case: &Case, evidence: &Evidence) -> Outcome {
     for (idx, launch) in evidence.launches.iter().enumerate() {
-        if let Some(failure) = ended_badly(idx + 1, launch) {
-            return Outcome::Failed(failure);
+        if let Some(failure) = ended_badly(idx + 1, case.launches.get(idx), launch) {
+            return Outcome::Failed(Failure {
+                saw: evidence.bindings.redact(&failure.saw),
+                ..failure
+            });
         }
     }
     if evidence.files_cut {
@@ -34,14 +47,31 @@ pub fn judge(case: &Case, evidence: &Evidence) -> Outcome {
             place: "files".to_owned(),
         });
     }
+    // What an assertion binds is there for those behind it.
+    let mut bindings = evidence.bindings.clone();
     for expect in &case.expects {
-        if let Err(seen) = holds(expect, case, evidence) {
-            return Outcome::Failed(Failure {
+        let failed = |seen: Seen| {
+            Outcome::Failed(Failure {
                 reason: Reason::Assertion,
                 expected: expect.to_string(),
                 saw: evidence.bindings.redact(&seen.saw),
-                place: seen.place,
-            });
+                place: evidence.bindings.redact(&seen.place),
+            })
+        };
+        let held = match holds(expect, evidence, &bindings) {
+            Ok(held) => held,
+            Err(seen) => return failed(seen),
+        };
+        if let Some(name) = &expect.bind {
+            match capture::bound(expect.matches.as_deref(), &held.looked, &bindings) {
+                Some(value) => bindings.0.insert(format!("bound:{name}"), value),
+                None => {
+                    return failed(Seen {
+                        saw: "no value to bind".to_owned(),
+                        place: held.place,
+                    });
+                }
+            };
         }
     }
     match evidence.n_overruns() {
@@ -50,62 +80,32 @@ pub fn judge(case: &Case, evidence: &Evidence) -> Outcome {
             reason: Reason::ScriptOverrun,
             expected: "no request beyond the script".to_owned(),
             saw: format!("{n} beyond it"),
-            place: "requests".to_owned(),
+            place: first_overrun(evidence),
         }),
     }
 }
 
-fn ended_badly(number: usize, launch: &LaunchEvidence) -> Option<Failure> {
-    let failure = |reason, saw: String| {
-        Some(Failure {
-            reason,
-            expected: "the launch ends by itself".to_owned(),
-            saw,
-            place: format!("launch {number}"),
+fn first_overrun(evidence: &Evidence) -> String {
+    let numbered = evidence.launches.iter().enumerate();
+    let found = numbered
+        .flat_map(|(launch_idx, launch)| {
+            let requests = launch.requests.iter().enumerate();
+            requests.map(move |(idx, exchange)| (launch_idx + 1, idx + 1, exchange))
         })
-    };
-    if launch.keys_unsent > 0 {
-        return Some(Failure {
-            reason: Reason::Assertion,
-            expected: "the screen comes to show what the keys wait for".to_owned(),
-            saw: format!(
-                "{} keys never typed; the screen ends with {}",
-                launch.keys_unsent,
-                short(last_line(launch.screen.as_deref().unwrap_or_default()))
-            ),
-            place: format!("launch {number}, screen"),
-        });
-    }
-    match launch.exit {
-        Exit::TimedOut => failure(
-            Reason::Timeout,
-            format!("killed after {} s", launch.duration_ms / 1000),
-        ),
-        _ if launch.out_of_memory => failure(Reason::Crash, "killed over its memory limit".into()),
-        Exit::Signal(signal) => failure(Reason::Crash, format!("died of signal {signal}")),
-        Exit::Code(code) if NOT_STARTED.contains(&code) && launch.requests.is_empty() => failure(
-            Reason::Contract,
-            format!("exit {code}: {}", short(last_line(&launch.stderr.text))),
-        ),
-        // What a terminal showed is its screen, however much was written.
-        Exit::Code(_) if launch.screen.is_none() && (launch.stdout.cut || launch.stderr.cut) => {
-            Some(Failure {
-                reason: Reason::Limit,
-                expected: "output that can all be looked at".to_owned(),
-                saw: "more than is kept".to_owned(),
-                place: format!("launch {number}"),
-            })
-        }
-        Exit::Code(_) => None,
+        .find(|(_, _, exchange)| exchange.reply == ReplyKind::Overrun);
+    match found {
+        Some((launch, request, _)) => format!("launch {launch}, request {request}"),
+        None => "requests".to_owned(),
     }
 }
 
-fn holds(expect: &Expect, case: &Case, evidence: &Evidence) -> Result<(), Seen> {
+fn holds(expect: &Expect, evidence: &Evidence, bindings: &Bindings) -> Result<Held, Seen> {
+    let holds = |member: &Expect| self::holds(member, evidence, bindings);
     if !expect.any.is_empty() {
         let mut seen = Vec::new();
         for member in &expect.any {
-            match holds(member, case, evidence) {
-                Ok(()) => return Ok(()),
+            match holds(member) {
+                Ok(held) => return Ok(held),
                 Err(miss) => seen.push(miss),
             }
         }
@@ -116,11 +116,40 @@ fn holds(expect: &Expect, case: &Case, evidence: &Evidence) -> Result<(), Seen> 
             place: places.join(" | "),
         });
     }
+    if !expect.all.is_empty() {
+        let mut looked = Vec::new();
+        let mut places = Vec::new();
+        for member in &expect.all {
+            let held = holds(member)?;
+            looked.extend(held.looked);
+            places.push(held.place);
+        }
+        places.dedup();
+        return Ok(Held {
+            looked,
+            place: places.join(" & "),
+        });
+    }
+    if let Some(inner) = &expect.not {
+        return match holds(inner) {
+            Err(miss) => Ok(Held {
+                looked: Vec::new(),
+                place: miss.place,
+            }),
+            Ok(held) => Err(Seen {
+                saw: match held.looked.last() {
+                    Some(last) => format!("it holds: {}", short(&values::as_text(&last.value))),
+                    None => "it holds".to_owned(),
+                },
+                place: held.place,
+            }),
+        };
+    }
     match expect.channel.expect("a checked case names the channel") {
-        Channel::Requests => requests(expect, evidence),
-        Channel::Files => files(expect, evidence),
+        Channel::Requests => requests(expect, evidence, bindings),
+        Channel::Files => files(expect, evidence, bindings),
         Channel::Exit => exit(expect, evidence),
-        Channel::Output => output(expect, case, evidence),
+        Channel::Output => output(expect, evidence, bindings),
     }
 }
 
@@ -142,92 +171,72 @@ fn launches<'a>(
     }
 }
 
-fn requests(expect: &Expect, evidence: &Evidence) -> Result<(), Seen> {
-    let all: Vec<(String, &Exchange)> = launches(expect, evidence, true)
-        .into_iter()
-        .flat_map(|(number, launch)| {
-            let numbered = launch.requests.iter().enumerate();
-            numbered.map(move |(idx, one)| (format!("launch {number}, request {}", idx + 1), one))
-        })
-        .collect();
-    let main = all.iter().filter(|(_, exchange)| !exchange.side);
-    let picked: Vec<&(String, &Exchange)> = match expect.request {
-        None | Some(Pick::Named(PickNamed::Any)) => all.iter().collect(),
-        Some(Pick::Named(PickNamed::Side)) => {
-            all.iter().filter(|(_, exchange)| exchange.side).collect()
-        }
-        Some(Pick::Named(PickNamed::First)) => main.take(1).collect(),
-        Some(Pick::Named(PickNamed::Last)) => main.rev().take(1).collect(),
-        Some(Pick::Nth(n)) => main.skip(n.saturating_sub(1)).take(1).collect(),
-    };
-    let looked: Vec<Looked> = match &expect.at {
-        None => picked
-            .iter()
-            .map(|(place, exchange)| Looked {
-                value: exchange.body.clone(),
-                place: place.clone(),
-            })
-            .collect(),
-        Some(at) => {
-            let path = path(at, &evidence.bindings);
-            picked
-                .iter()
-                .flat_map(|(place, exchange)| select(&path, &exchange.body, place))
-                .collect()
-        }
-    };
-    let none = || match picked.len() {
-        0 => "no such request".to_owned(),
-        n => format!("nothing at that path in {n} requests"),
-    };
-    test_values(expect, &evidence.bindings, &looked, "requests", none)
-}
-
-fn exit(expect: &Expect, evidence: &Evidence) -> Result<(), Seen> {
-    for (number, launch) in launches(expect, evidence, false) {
-        let Exit::Code(code) = launch.exit else {
-            continue;
-        };
-        let equals = expect
-            .equals
-            .as_ref()
-            .is_none_or(|wanted| wanted.as_i64() == Some(code.into()));
-        let differs = expect
-            .not_equals
-            .as_ref()
-            .is_none_or(|other| other.as_i64() != Some(code.into()));
-        let listed = expect.one_of.is_empty() || expect.one_of.contains(&code);
-        if !(equals && differs && listed) {
-            return Err(Seen {
-                saw: format!("exit {code}"),
-                place: format!("launch {number}, exit"),
-            });
-        }
-    }
-    Ok(())
-}
-
-fn output(expect: &Expect, case: &Case, evidence: &Evidence) -> Result<(), Seen> {
-    let mut looked = Vec::new();
-    let mut where_looked = String::new();
-    for (number, launch) in launches(expect, evidence, false) {
-        let terminal = case
-            .launches
-            .get(number - 1)
-            .is_some_and(|launch| launch.route == Route::Terminal);
-        let stream = expect.stream.unwrap_or(match terminal {
-            true => Stream::Screen,
-            false => Stream::Stdout,
+fn exit(expect: &Expect, evidence: &Evidence) -> Result<Held, Seen> {
+    let Some((number, launch)) = launches(expect, evidence, false).pop() else {
+        return Err(Seen {
+            saw: "nothing was launched".to_owned(),
+            place: "exit".to_owned(),
         });
-        let text = match stream {
-            Stream::Stdout => launch.stdout.text.clone(),
-            Stream::Stderr => launch.stderr.text.clone(),
-            Stream::Both => format!("{}{}", launch.stdout.text, launch.stderr.text),
-            Stream::Screen => launch.screen.clone().unwrap_or_default(),
-        };
-        where_looked = format!("launch {number}, {}", stream.as_str());
-        looked.extend(parsed(expect, &evidence.bindings, &text, &where_looked)?);
+    };
+    let place = format!("launch {number}, exit");
+    let (code, saw) = match launch.exit {
+        Exit::Code(code) => (code, format!("exit {code}")),
+        Exit::Signal(signal) => {
+            let code = SIGNALLED + signal;
+            (code, format!("exit {code}, of signal {signal}"))
+        }
+        // These fail the case before any assertion is looked at.
+        Exit::TimedOut | Exit::NeverStarted => (-1, "no exit".to_owned()),
+    };
+    let equals = expect
+        .equals
+        .as_ref()
+        .is_none_or(|wanted| wanted.as_i64() == Some(code.into()));
+    let differs = expect
+        .not_equals
+        .as_ref()
+        .is_none_or(|other| other.as_i64() != Some(code.into()));
+    let listed = expect.one_of.is_empty() || expect.one_of.contains(&code);
+    if equals && differs && listed {
+        let value = code.into();
+        let looked = vec![Looked {
+            value,
+            place: place.clone(),
+        }];
+        Ok(Held { looked, place })
+    } else {
+        Err(Seen { saw, place })
     }
+}
+
+/// What an output is looked at unless the case says so.
+fn usual_stream(launch: &LaunchEvidence) -> Stream {
+    match launch.screen {
+        Some(_) => Stream::Screen,
+        None => Stream::Stdout,
+    }
+}
+
+fn text_of(launch: &LaunchEvidence, stream: Stream) -> String {
+    match stream {
+        Stream::Stdout => launch.stdout.text.clone(),
+        Stream::Stderr => launch.stderr.text.clone(),
+        Stream::Both => format!("{}{}", launch.stdout.text, launch.stderr.text),
+        Stream::Screen => launch.screen.clone().unwrap_or_default(),
+    }
+}
+
+fn output(expect: &Expect, evidence: &Evidence, bindings: &Bindings) -> Result<Held, Seen> {
+    let Some((number, launch)) = launches(expect, evidence, false).pop() else {
+        return Err(Seen {
+            saw: "nothing was launched".to_owned(),
+            place: "output".to_owned(),
+        });
+    };
+    let stream = expect.stream.unwrap_or(usual_stream(launch));
+    let place = format!("launch {number}, {}", stream.as_str());
+    let looked = parsed(expect, bindings, &text_of(launch, stream), &place)?;
     let none = || "nothing at that path".to_owned();
-    test_values(expect, &evidence.bindings, &looked, &where_looked, none)
+    in_order(&expect.order, bindings, &looked, &place)?;
+    test_values(expect, bindings, looked, &place, none)
 }

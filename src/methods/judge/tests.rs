@@ -54,6 +54,9 @@ fn evidence() -> Evidence {
             stderr: Text::default(),
             screen: None,
             keys_unsent: 0,
+            signals_unsent: 0,
+            unbound: Vec::new(),
+            started_ms: 0,
             requests: vec![
                 exchange("one n17.", false),
                 exchange("side", true),
@@ -99,7 +102,7 @@ fn assertions_read_the_four_channels() {
     check(&format!("{tool}has = \"{{nonce:a}}\""), "pass");
     check(
         &format!("{tool}lacks = \"{{nonce:a}}\""),
-        "request 1, $['messages'][1]['content']",
+        "request 1, message 2, .content",
     );
     check(
         &format!("{tool}request = \"last\"\nlacks = \"{{nonce:a}}\""),

@@ -2,20 +2,31 @@
 
 use regex::Regex;
 use serde_json::Value;
-use serde_json_path::JsonPath;
+use serde_json_path::{JsonPath, NormalizedPath};
 
+use super::location;
 use crate::domain::case::Bindings;
 use crate::domain::expect::Expect;
 
 const SHOWN_CHARS: usize = 160;
 
 /// Why an assertion does not hold.
+#[derive(Debug)]
 pub(super) struct Seen {
     pub(super) saw: String,
     pub(super) place: String,
 }
 
+/// What an assertion that holds has looked at.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) looked: Vec<Looked>,
+    /// Where it was looked.
+    pub(super) place: String,
+}
+
 /// A value that an assertion looks at, and where it stands.
+#[derive(Debug)]
 pub(super) struct Looked {
     pub(super) value: Value,
     pub(super) place: String,
@@ -34,32 +45,63 @@ pub(super) fn parsed(
             place: place.to_owned(),
         }]);
     };
-    let json = if expect.lines {
-        text.lines()
-            .filter(|line| !line.trim().is_empty())
-            .map(serde_json::from_str)
-            .collect::<Result<Vec<Value>, _>>()
-            .map(Value::Array)
-    } else {
-        serde_json::from_str(text)
-    };
-    let json = json.map_err(|error| Seen {
-        saw: format!("no JSON ({error}): {}", short(text)),
-        place: place.to_owned(),
+    let (json, numbers) = parse_json(text, expect.lines).map_err(|(line, error)| Seen {
+        saw: format!(
+            "no JSON ({error}): {}",
+            short(text.lines().nth(line - 1).unwrap_or(text))
+        ),
+        place: format!("{place}, line {line}"),
     })?;
-    Ok(select(&path(at, bindings), &json, place))
+    let path = compiled_path(at, bindings)?;
+    Ok(select(&path, &json, |location| {
+        let inner = match expect.lines {
+            true => location::of_lines(location, &numbers),
+            false => location::of_json(location),
+        };
+        format!("{place}, {inner}")
+    }))
 }
 
-pub(super) fn path(at: &str, bindings: &Bindings) -> JsonPath {
-    JsonPath::parse(&bindings.expand(at)).expect("a checked case has a valid path")
+/// The text as JSON, or an array of its lines with their numbers; else the line that is none, from 1, and why.
+pub(super) fn parse_json(
+    text: &str,
+    lines: bool,
+) -> Result<(Value, Vec<usize>), (usize, serde_json::Error)> {
+    if !lines {
+        let json = serde_json::from_str(text).map_err(|error| (error.line().max(1), error))?;
+        return Ok((json, Vec::new()));
+    }
+    let mut values = Vec::new();
+    let mut numbers = Vec::new();
+    for (idx, line) in text.lines().enumerate() {
+        if !line.trim().is_empty() {
+            values.push(serde_json::from_str(line).map_err(|error| (idx + 1, error))?);
+            numbers.push(idx + 1);
+        }
+    }
+    Ok((Value::Array(values), numbers))
 }
 
-pub(super) fn select(path: &JsonPath, json: &Value, place: &str) -> Vec<Looked> {
+/// A checked case has a valid path; what a run puts into it may still spoil it.
+pub(super) fn compiled_path(at: &str, bindings: &Bindings) -> Result<JsonPath, Seen> {
+    let at = bindings.expand(at);
+    JsonPath::parse(&at).map_err(|error| Seen {
+        saw: format!("{at:?} is no JSONPath with the values of this run: {error}"),
+        place: "the case".to_owned(),
+    })
+}
+
+/// What the path selects; `place` says where in the evidence a location is.
+pub(super) fn select(
+    path: &JsonPath,
+    json: &Value,
+    place: impl Fn(&NormalizedPath) -> String,
+) -> Vec<Looked> {
     path.query_located(json)
         .into_iter()
         .map(|node| Looked {
             value: node.node().clone(),
-            place: format!("{place}, {}", node.location()),
+            place: place(node.location()),
         })
         .collect()
 }
@@ -67,10 +109,10 @@ pub(super) fn select(path: &JsonPath, json: &Value, place: &str) -> Vec<Looked> 
 pub(super) fn test_values(
     expect: &Expect,
     bindings: &Bindings,
-    looked: &[Looked],
+    looked: Vec<Looked>,
     where_looked: &str,
     none: impl Fn() -> String,
-) -> Result<(), Seen> {
+) -> Result<Held, Seen> {
     let texts: Vec<String> = looked.iter().map(|looked| as_text(&looked.value)).collect();
     let miss = |saw: String| Seen {
         saw,
@@ -85,7 +127,11 @@ pub(super) fn test_values(
     };
     let hit = |idx: usize, around: &str| Seen {
         saw: excerpt(&texts[idx], around),
-        place: looked[idx].place.clone(),
+        place: format!(
+            "{}{}",
+            looked[idx].place,
+            location::of_text(&texts[idx], texts[idx].find(around).unwrap_or(0))
+        ),
     };
     if let Some(count) = expect.count
         && !count.holds(looked.len())
@@ -105,13 +151,13 @@ pub(super) fn test_values(
         }
     }
     if let Some(pattern) = &expect.matches {
-        let pattern = regex(pattern, bindings);
+        let pattern = compiled_pattern(pattern, bindings)?;
         if !texts.iter().any(|text| pattern.is_match(text)) {
             return Err(all_seen());
         }
     }
     if let Some(pattern) = &expect.lacks_match {
-        let pattern = regex(pattern, bindings);
+        let pattern = compiled_pattern(pattern, bindings)?;
         for (idx, text) in texts.iter().enumerate() {
             if let Some(found) = pattern.find(text) {
                 return Err(hit(idx, found.as_str()));
@@ -130,11 +176,14 @@ pub(super) fn test_values(
             return Err(hit(idx, ""));
         }
     }
-    Ok(())
+    Ok(Held {
+        place: where_looked.to_owned(),
+        looked,
+    })
 }
 
-fn regex(pattern: &str, bindings: &Bindings) -> Regex {
-    // A value put into a pattern stands for itself.
+/// A regular expression in which the values of this run stand for themselves.
+pub(super) fn compiled_pattern(text: &str, bindings: &Bindings) -> Result<Regex, Seen> {
     let escaped = Bindings(
         bindings
             .0
@@ -142,10 +191,14 @@ fn regex(pattern: &str, bindings: &Bindings) -> Regex {
             .map(|(name, value)| (name.clone(), regex::escape(value)))
             .collect(),
     );
-    Regex::new(&escaped.expand(pattern)).expect("a checked case has a valid pattern")
+    let text = escaped.expand(text);
+    Regex::new(&text).map_err(|error| Seen {
+        saw: format!("{text:?} is no regular expression with the values of this run: {error}"),
+        place: "the case".to_owned(),
+    })
 }
 
-fn as_text(value: &Value) -> String {
+pub(super) fn as_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),

@@ -122,6 +122,7 @@ impl Page {
             Exit::Code(code) => format!("exit {code}"),
             Exit::Signal(signal) => format!("died of signal {signal}"),
             Exit::TimedOut => "killed at the time limit".to_owned(),
+            Exit::NeverStarted => "never started".to_owned(),
         };
         let memory = if launch.out_of_memory {
             ", out of memory"

@@ -1,43 +1,21 @@
 //! One launch of a case: the command of its route, its environment, and what came of it.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{CANDIDATE, PORT, terminal};
+use super::terminal::{self, Terminal};
+use super::{CANDIDATE, PORT};
 use crate::adapters::folders;
-use crate::adapters::mock::{BASE_PATH, Mock};
-use crate::adapters::sandbox::{Cell, Ended, Exit, Launch, SandboxError};
-use crate::domain::case::{self, Bindings, Reply, Route};
+use crate::adapters::sandbox::{Ended, Exit, Launch, Stdio};
+use crate::domain::case::{self, Bindings, Reply, Route, StdinIs};
 use crate::domain::evidence::{self, LaunchEvidence, Text};
 
 /// A shell's code for a program that could not be started.
 const NOT_STARTED: i32 = 127;
 
-pub(super) async fn run(
-    launch: &case::Launch,
-    bindings: &Bindings,
-    cell: &mut Cell,
-    mock: &Mock,
-) -> Result<LaunchEvidence, SandboxError> {
-    let order = order(launch, bindings);
-    let argv = order.argv.clone();
-    let script = launch.script.iter().map(|reply| expand(reply, bindings));
-    mock.begin(BASE_PATH, script.collect(), BTreeSet::new());
-    let (ended, screen) = match launch.route {
-        Route::Terminal => {
-            let (ended, seen) = terminal::run(launch, order, bindings, cell).await?;
-            (ended, Some(seen))
-        }
-        Route::Cli | Route::Headless | Route::Api => (cell.launch(order).await?, None),
-    };
-    let requests = mock.end(BASE_PATH);
-    Ok(evidence(argv, ended, screen, requests))
-}
-
-fn evidence(
+pub(super) fn evidence(
     argv: Vec<String>,
     ended: Ended,
-    screen: Option<terminal::Seen>,
+    terminal: Option<Terminal>,
     requests: Vec<evidence::Exchange>,
 ) -> LaunchEvidence {
     let text = |bytes: &[u8], cut: bool| Text {
@@ -55,8 +33,8 @@ fn evidence(
         }
     };
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    let stdout = match &screen {
-        Some(seen) => text(&seen.output, seen.cut),
+    let stdout = match &terminal {
+        Some(terminal) => text(&terminal.output, terminal.cut),
         None => text(&ended.stdout, ended.stdout_cut),
     };
     LaunchEvidence {
@@ -64,8 +42,11 @@ fn evidence(
         exit,
         stdout,
         stderr,
-        keys_unsent: screen.as_ref().map_or(0, |seen| seen.keys_unsent),
-        screen: screen.map(|seen| seen.screen),
+        keys_unsent: terminal.as_ref().map_or(0, Terminal::n_unsent),
+        screen: terminal.map(|terminal| terminal.text()),
+        signals_unsent: 0,
+        unbound: Vec::new(),
+        started_ms: 0,
         requests,
         duration_ms: millis(ended.duration),
         cpu_ms: millis(ended.cpu),
@@ -73,7 +54,57 @@ fn evidence(
     }
 }
 
-fn order(launch: &case::Launch, bindings: &Bindings) -> Launch {
+/// What stands for a launch whose moment never came.
+pub(super) fn never_started(launch: &case::Launch, bindings: &Bindings) -> LaunchEvidence {
+    LaunchEvidence {
+        argv: argv(launch, bindings),
+        exit: evidence::Exit::NeverStarted,
+        stdout: Text::default(),
+        stderr: Text::default(),
+        screen: None,
+        keys_unsent: 0,
+        signals_unsent: 0,
+        unbound: Vec::new(),
+        started_ms: 0,
+        requests: Vec::new(),
+        duration_ms: 0,
+        cpu_ms: 0,
+        out_of_memory: false,
+    }
+}
+
+pub(super) fn stdio(launch: &case::Launch) -> Stdio {
+    match (launch.route, launch.stdin_is) {
+        (Route::Terminal, _) => Stdio::Terminal(terminal::size(launch)),
+        (_, None) => Stdio::Pipes,
+        (_, Some(StdinIs::Open)) => Stdio::OpenInput,
+        (_, Some(StdinIs::Closed)) => Stdio::NoInput,
+    }
+}
+
+pub(super) fn script(launch: &case::Launch, bindings: &Bindings) -> Vec<Reply> {
+    let replies = launch.script.iter();
+    replies.map(|reply| expand(reply, bindings)).collect()
+}
+
+/// What is started; its requests go below `base_path`.
+pub(super) fn order(launch: &case::Launch, bindings: &Bindings, base_path: &str) -> Launch {
+    let stdin = match launch.route {
+        Route::Api => requests(launch, bindings),
+        _ => bindings.expand(launch.stdin.as_deref().unwrap_or_default()),
+    };
+    let cwd = launch.cwd.as_deref().unwrap_or(folders::WORKSPACE);
+    Launch {
+        argv: argv(launch, bindings),
+        env: environment(launch, bindings, base_path),
+        cwd: bindings.expand(cwd),
+        stdin: stdin.into_bytes(),
+        time_limit: Duration::from_secs(launch.time_limit_s().into()),
+        leave_running: false,
+    }
+}
+
+fn argv(launch: &case::Launch, bindings: &Bindings) -> Vec<String> {
     let mut argv = vec![format!("{CANDIDATE}/harness")];
     match launch.route {
         Route::Headless => {
@@ -84,19 +115,7 @@ fn order(launch: &case::Launch, bindings: &Bindings) -> Launch {
         Route::Cli | Route::Terminal => {}
     }
     argv.extend(launch.args.iter().map(|arg| bindings.expand(arg)));
-    let stdin = match launch.route {
-        Route::Api => requests(launch, bindings),
-        _ => bindings.expand(launch.stdin.as_deref().unwrap_or_default()),
-    };
-    let cwd = launch.cwd.as_deref().unwrap_or(folders::WORKSPACE);
-    Launch {
-        argv,
-        env: environment(launch, bindings),
-        cwd: bindings.expand(cwd),
-        stdin: stdin.into_bytes(),
-        time_limit: Duration::from_secs(launch.time_limit_s().into()),
-        leave_running: false,
-    }
+    argv
 }
 
 /// One request a line.
@@ -113,12 +132,16 @@ fn requests(launch: &case::Launch, bindings: &Bindings) -> String {
 }
 
 /// The whole environment of a launch; nothing of ours is inherited.
-fn environment(launch: &case::Launch, bindings: &Bindings) -> Vec<(String, String)> {
+fn environment(
+    launch: &case::Launch,
+    bindings: &Bindings,
+    base_path: &str,
+) -> Vec<(String, String)> {
     let term = match launch.route {
         Route::Terminal => "xterm-256color",
         _ => "dumb",
     };
-    let base_url = format!("http://127.0.0.1:{PORT}{BASE_PATH}");
+    let base_url = format!("http://127.0.0.1:{PORT}{base_path}");
     let mut env: std::collections::BTreeMap<String, String> = [
         ("PATH", "/usr/local/bin:/usr/bin:/bin"),
         ("HOME", folders::HOME),

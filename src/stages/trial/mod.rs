@@ -3,6 +3,8 @@
 
 mod cells;
 mod launch;
+mod play;
+mod repository;
 mod terminal;
 
 use std::collections::BTreeMap;
@@ -16,7 +18,7 @@ pub use cells::Cells;
 use crate::adapters::folders::{self, Folders, FoldersError, Snapshot};
 use crate::adapters::mock::{Mock, MockError};
 use crate::adapters::sandbox::{Cell, CellSpec, Limits, Mount, Sandbox, SandboxError};
-use crate::domain::case::{Bindings, Case, CaseId};
+use crate::domain::case::{Bindings, Case, CaseId, Entry, Made};
 use crate::domain::evidence::{EVIDENCE_FORMAT, Evidence, LaunchEvidence};
 use crate::domain::verdict::{Fault, FaultKind};
 
@@ -53,7 +55,7 @@ pub struct Broken {
 
 /// Runs the case against the candidate. An error is ours, never the candidate's.
 pub async fn run(bench: &Bench, case: &Case, subject: &Subject) -> Result<Evidence, Broken> {
-    let bindings = bindings(&bench.seed, case);
+    let mut bindings = bindings(&bench.seed, case);
     let mut mounts = vec![Mount::read_only(&subject.tree, CANDIDATE)];
     mounts.extend(subject.packages.iter().cloned());
     let spec = CellSpec {
@@ -70,9 +72,9 @@ pub async fn run(bench: &Bench, case: &Case, subject: &Subject) -> Result<Eviden
         .map_err(|error| sandbox_broken(&error))?;
     let folders = Folders::of_cell(cell.take_folders());
     let owner = bench.sandbox.owner();
-    let laid = lay(case, &bindings, &folders, owner).map_err(|error| folders_broken(&error));
+    let laid = lay(case, &bindings, &folders, &mut cell, owner).await;
     let launched = match laid {
-        Ok(before) => launch_all(case, &bindings, &mut cell)
+        Ok(before) => launch_all(case, &mut bindings, (&folders, owner), &mut cell)
             .await
             .map(|launches| (before, launches)),
         Err(broken) => Err(broken),
@@ -93,28 +95,40 @@ pub async fn run(bench: &Bench, case: &Case, subject: &Subject) -> Result<Eviden
     })
 }
 
-/// Lays the fixture, and reads it back.
-fn lay(
+/// Lays the fixture, repositories first, and reads it back.
+async fn lay(
     case: &Case,
     bindings: &Bindings,
     folders: &Folders,
+    cell: &mut Cell,
     owner: (u32, u32),
-) -> Result<Snapshot, FoldersError> {
-    folders::acting_as(owner, || {
+) -> Result<Snapshot, Broken> {
+    for (path, entry) in &case.fixture {
+        if let Entry::Made(Made { git: Some(git), .. }) = entry {
+            let made = repository::make(path, git, bindings, cell).await;
+            made.map_err(|error| sandbox_broken(&error))?
+                .map_err(|message| {
+                    let path = path.clone();
+                    folders_broken(&FoldersError::Fixture { path, message })
+                })?;
+        }
+    }
+    let laid = folders::acting_as(owner, || {
         folders::lay(&case.fixture, bindings, folders, owner)
-    })?;
-    let before = folders::snapshot(folders, owner)?;
-    match before.cut {
-        false => Ok(before),
-        true => Err(FoldersError::TooLarge {
+    });
+    let before = laid.and_then(|()| folders::snapshot(folders, owner));
+    match before.map_err(|error| folders_broken(&error))? {
+        before if !before.cut => Ok(before),
+        _ => Err(folders_broken(&FoldersError::TooLarge {
             path: "the whole".to_owned(),
-        }),
+        })),
     }
 }
 
 async fn launch_all(
     case: &Case,
-    bindings: &Bindings,
+    bindings: &mut Bindings,
+    folders: (&Folders, (u32, u32)),
     cell: &mut Cell,
 ) -> Result<Vec<LaunchEvidence>, Broken> {
     let mock = Mock::serve(cell.take_listener()).map_err(|error: MockError| Broken {
@@ -124,14 +138,9 @@ async fn launch_all(
         },
         hopeless: false,
     })?;
-    let mut seen = Vec::new();
-    for launch in &case.launches {
-        let evidence = launch::run(launch, bindings, cell, &mock)
-            .await
-            .map_err(|error| sandbox_broken(&error))?;
-        seen.push(evidence);
-    }
-    Ok(seen)
+    play::all(case, bindings, folders, cell, &mock)
+        .await
+        .map_err(|error| sandbox_broken(&error))
 }
 
 /// The places and the nonces of a case. A nonce cannot be guessed without the seed, and is a word of 13 characters.

@@ -1,13 +1,11 @@
-//! A launch in a terminal: keys are typed when the screen shows what they wait for.
+//! The terminal of a launch: the emulated screen, and the keys that are typed when it shows what they wait for.
 
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
-use crate::adapters::sandbox::{
-    Cell, Ended, Launch, SandboxError, Terminal, TerminalEvent, TerminalSize,
-};
+use crate::adapters::sandbox::TerminalSize;
 use crate::domain::case::{self, Bindings, Key, key_bytes};
 
 /// How long a key waits for its screen condition before the program is killed.
@@ -16,136 +14,45 @@ const DEFAULT_SIZE: [u16; 2] = [80, 24];
 /// Of the raw output so much is kept.
 const OUTPUT_BYTES: usize = 1 << 20;
 
-/// What the terminal showed.
-pub(super) struct Seen {
+/// A screen and the keys that are still to be typed.
+pub(super) struct Terminal<'a> {
+    keys: &'a [Key],
+    n_done: usize,
+    /// When the key that waits now stops waiting.
+    deadline: Option<Instant>,
+    parser: vt100::Parser,
     pub(super) output: Vec<u8>,
     pub(super) cut: bool,
-    /// The screen at the end.
-    pub(super) screen: String,
-    pub(super) keys_unsent: usize,
 }
 
-pub(super) async fn run(
-    launch: &case::Launch,
-    order: Launch,
-    bindings: &Bindings,
-    cell: &mut Cell,
-) -> Result<(Ended, Seen), SandboxError> {
-    let size = terminal_size(launch.size.unwrap_or(DEFAULT_SIZE));
-    let mut screen = Screen::new(size);
-    let mut terminal = cell.terminal(order, size).await?;
-    let mut ended = None;
-    let mut n_typed = 0;
-    for key in &launch.keys {
-        let done = step(key, bindings, &mut terminal, &mut screen).await?;
-        match done {
-            Step::Typed => n_typed += 1,
-            Step::Ended(how) => {
-                ended = Some(how);
-                break;
-            }
-            Step::Never => {
-                terminal.kill().await?;
-                break;
-            }
-        }
-    }
-    let ended = match ended {
-        Some(ended) => ended,
-        None => loop {
-            match terminal.next().await? {
-                TerminalEvent::Output(bytes) => screen.show(&bytes),
-                TerminalEvent::Ended(ended) => break ended,
-            }
-        },
-    };
-    let seen = Seen {
-        screen: screen.text(),
-        output: screen.output,
-        cut: screen.cut,
-        keys_unsent: launch.keys.len() - n_typed,
-    };
-    Ok((ended, seen))
+/// What is to be done at the terminal.
+pub(super) enum Act {
+    Type(Vec<u8>),
+    Resize(TerminalSize),
+    /// What a key waits for did not come: the program is ended.
+    GiveUp,
+    /// Nothing for now.
+    Wait,
 }
 
-enum Step {
-    Typed,
-    /// The program ended first.
-    Ended(Ended),
-    /// What the key waits for did not come.
-    Never,
+pub(super) fn size(launch: &case::Launch) -> TerminalSize {
+    terminal_size(launch.size.unwrap_or(DEFAULT_SIZE))
 }
 
-async fn step(
-    key: &Key,
-    bindings: &Bindings,
-    terminal: &mut Terminal<'_>,
-    screen: &mut Screen,
-) -> Result<Step, SandboxError> {
-    if let Some(wanted) = &key.wait {
-        return wait(&bindings.expand(wanted), terminal, screen).await;
-    }
-    if let Some([columns, rows]) = key.resize {
-        let size = terminal_size([columns, rows]);
-        screen.resize(size);
-        terminal.resize(size).await?;
-        return Ok(Step::Typed);
-    }
-    let bytes = if let Some(text) = &key.r#type {
-        bindings.expand(text).into_bytes()
-    } else if let Some(text) = &key.paste {
-        format!("\x1b[200~{}\x1b[201~", bindings.expand(text)).into_bytes()
-    } else {
-        let name = key.press.as_deref().expect("a checked key does one thing");
-        key_bytes(name).expect("a checked key has a known name")
-    };
-    terminal.write(&bytes).await?;
-    Ok(Step::Typed)
-}
-
-async fn wait(
-    wanted: &str,
-    terminal: &mut Terminal<'_>,
-    screen: &mut Screen,
-) -> Result<Step, SandboxError> {
-    let deadline = Instant::now() + WAIT_LIMIT;
-    while !screen.contents().contains(wanted) {
-        match timeout_at(deadline, terminal.next()).await {
-            Err(_) => return Ok(Step::Never),
-            Ok(event) => match event? {
-                TerminalEvent::Output(bytes) => screen.show(&bytes),
-                TerminalEvent::Ended(ended) => return Ok(Step::Ended(ended)),
-            },
-        }
-    }
-    Ok(Step::Typed)
-}
-
-fn terminal_size([columns, rows]: [u16; 2]) -> TerminalSize {
-    TerminalSize {
-        columns: columns.max(1),
-        rows: rows.max(1),
-    }
-}
-
-/// The emulated screen, and the raw output.
-struct Screen {
-    parser: vt100::Parser,
-    output: Vec<u8>,
-    cut: bool,
-}
-
-impl Screen {
-    fn new(size: TerminalSize) -> Self {
-        let (rows, columns) = cells(size);
+impl<'a> Terminal<'a> {
+    pub(super) fn new(launch: &'a case::Launch) -> Self {
+        let (rows, columns) = cells(size(launch));
         Self {
+            keys: &launch.keys,
+            n_done: 0,
+            deadline: None,
             parser: vt100::Parser::new(rows, columns, 0),
             output: Vec::new(),
             cut: false,
         }
     }
 
-    fn show(&mut self, bytes: &[u8]) {
+    pub(super) fn show(&mut self, bytes: &[u8]) {
         self.parser.process(bytes);
         let room = OUTPUT_BYTES.saturating_sub(self.output.len());
         self.cut |= bytes.len() > room;
@@ -153,19 +60,63 @@ impl Screen {
             .extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
-    fn resize(&mut self, size: TerminalSize) {
-        let (rows, columns) = cells(size);
-        self.parser.screen_mut().set_size(rows, columns);
+    pub(super) fn shows(&self, text: &str) -> bool {
+        self.parser.screen().contents().contains(text)
     }
 
-    /// One line a row, with the blanks that were written at its end.
-    fn contents(&self) -> String {
-        self.parser.screen().contents()
+    /// The screen, one line a row, without empty rows at its end.
+    pub(super) fn text(&self) -> String {
+        self.parser.screen().contents().trim_end().to_owned()
     }
 
-    /// The same without empty rows at the end.
-    fn text(&self) -> String {
-        self.contents().trim_end().to_owned()
+    pub(super) fn n_unsent(&self) -> usize {
+        self.keys.len() - self.n_done
+    }
+
+    /// When [`Terminal::next`] has something else to say although nothing was shown.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// The next thing to do. A key that it returns counts as typed.
+    pub(super) fn next(&mut self, bindings: &Bindings) -> Act {
+        while let Some(key) = self.keys.get(self.n_done) {
+            let act = if let Some(wanted) = &key.wait {
+                if self.shows(&bindings.expand(wanted)) {
+                    self.deadline = None;
+                    self.n_done += 1;
+                    continue;
+                }
+                let now = Instant::now();
+                return match *self.deadline.get_or_insert(now + WAIT_LIMIT) {
+                    deadline if now >= deadline => Act::GiveUp,
+                    _ => Act::Wait,
+                };
+            } else if let Some(size) = key.resize {
+                let size = terminal_size(size);
+                let (rows, columns) = cells(size);
+                self.parser.screen_mut().set_size(rows, columns);
+                Act::Resize(size)
+            } else if let Some(text) = &key.r#type {
+                Act::Type(bindings.expand(text).into_bytes())
+            } else if let Some(text) = &key.paste {
+                let text = bindings.expand(text);
+                Act::Type(format!("\x1b[200~{text}\x1b[201~").into_bytes())
+            } else {
+                let name = key.press.as_deref().expect("a checked key does one thing");
+                Act::Type(key_bytes(name).expect("a checked key has a known name"))
+            };
+            self.n_done += 1;
+            return act;
+        }
+        Act::Wait
+    }
+}
+
+fn terminal_size([columns, rows]: [u16; 2]) -> TerminalSize {
+    TerminalSize {
+        columns: columns.max(1),
+        rows: rows.max(1),
     }
 }
 

@@ -155,6 +155,8 @@ pub struct Row {
     pub category: Category,
     pub scenario: Scenario,
     pub family: CaseId,
+    /// Positive controls that gate the case, where it is known.
+    pub n_controls: Option<usize>,
     pub status: Status,
     /// `pass`, or the reason.
     pub reason: String,
@@ -207,6 +209,7 @@ pub fn rows(verdicts: &[Verdict], facts: &Facts, models: &BTreeMap<String, Strin
                 category: fact.category,
                 scenario: fact.scenario,
                 family: fact.family.clone(),
+                n_controls: Some(fact.controls.len()),
                 status: Status::from(&verdict.outcome),
                 reason: verdict.outcome.reason().to_owned(),
             })

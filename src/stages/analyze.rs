@@ -1,19 +1,29 @@
-//! Prints the statistics of a run, or of a table of verdicts. It stores nothing.
+//! Prints the statistics of a run, or of a table of verdicts. It stores nothing but what it is asked to write.
+
+mod verdicts;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::Serialize;
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use serde::{Deserialize, Serialize};
 
-use super::{Classify, Context, Failure, Kind, Result, stored_run};
-use crate::domain::results::{self, Row};
-use crate::methods::analysis::{Analysis, analyse, estimates};
-use crate::storage::verdict_table::{self, TableError};
+use super::{Classify, Context, Failure, Kind, Result};
+use crate::methods::analysis::{
+    Analysis, CoverageRow, FloorCase, Independence, Items, Paired, Resampling, Selection, Table,
+    analyse_resampled, coverage, estimates, floor, independence, items, paired, selection,
+};
+use crate::paths::Project;
+use crate::storage::settings;
+use verdicts::Verdicts;
 
 pub struct Config {
     pub source: Source,
+    pub settings: Settings,
     /// Candidate → the model that built it; overrides a table's own column.
     pub models: BTreeMap<String, String>,
+    /// Two candidates or models to compare.
+    pub compare: Option<[String; 2]>,
     /// Where to write every estimate as a row.
     pub csv_out: Option<PathBuf>,
 }
@@ -24,67 +34,92 @@ pub enum Source {
     Table(PathBuf),
 }
 
+/// `pipeline/analyze.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub resampling: Resampling,
+    /// The reliability that the number of further cases is for.
+    pub wanted_reliability: f64,
+    /// Names and patterns of candidates that are no contestants.
+    pub witnesses: Vec<String>,
+}
+
+impl Settings {
+    pub fn read(project: &Project) -> Result<Self> {
+        let path = project.settings("analyze");
+        let settings: Self = settings::read(&path).kind(Kind::Settings)?;
+        let wrong = |message: &str| Failure::settings(format!("{}: {message}", path.display()));
+        if settings.resampling.draws < 100 {
+            return Err(wrong(
+                "fewer than 100 draws have no percentiles of 2.5 and 97.5",
+            ));
+        }
+        if !(settings.wanted_reliability > 0.0 && settings.wanted_reliability < 1.0) {
+            return Err(wrong("wanted_reliability is not between 0 and 1"));
+        }
+        Ok(settings)
+    }
+
+    fn witness_names(&self) -> Result<GlobSet> {
+        let mut names = GlobSetBuilder::new();
+        for pattern in &self.witnesses {
+            names.add(Glob::new(pattern).kind(Kind::User)?);
+        }
+        names.build().kind(Kind::User)
+    }
+}
+
 #[derive(Debug, Serialize)]
 pub struct Summary {
     /// The run's id, or the table's path.
     pub source: String,
     /// Verdicts that the run's plan foresees and that are not there (yet).
     pub n_unfinished: usize,
+    /// In no rate; they tell what the floor means.
+    pub witnesses: Vec<String>,
+    pub resampling: Resampling,
     #[serde(flatten)]
     pub analysis: Analysis,
+    pub coverage: Vec<CoverageRow>,
+    pub independence: Independence,
+    pub items: Items,
+    pub floor: Vec<FloorCase>,
+    pub selection: Option<Selection>,
+    pub paired: Option<Paired>,
 }
 
 pub fn run(context: &Context, config: &Config) -> Result<Summary> {
-    let (source, n_unfinished, rows) = match &config.source {
-        Source::Run(id) => of_run(context, id.as_deref(), &config.models)?,
-        Source::Table(path) => {
-            let mut rows = verdict_table::read(path).map_err(|error| Failure {
-                kind: match &error {
-                    TableError::Read { .. } => Kind::User,
-                    TableError::Row(_) => Kind::Settings,
-                },
-                source: error.into(),
-                hints: Vec::new(),
-            })?;
-            for row in &mut rows {
-                if let Some(model) = config.models.get(&row.candidate) {
-                    row.model.clone_from(model);
-                }
-            }
-            (context.project.shown(path), 0, rows)
-        }
+    let verdicts = Verdicts::read(context, config)?;
+    let table = Table::new(&verdicts.rows);
+    let resampling = config.settings.resampling;
+    let paired = match &config.compare {
+        None => None,
+        Some([a, b]) => Some(paired(&table, a, b, resampling).map_err(|unknown| {
+            let names: Vec<&str> = verdicts.names().collect();
+            Failure::user(format!("no candidate and no model is named {unknown:?}"))
+                .hint(format!("one of: {}", names.join(", ")))
+        })?),
     };
-    if let Some(unknown) = config
-        .models
-        .keys()
-        .find(|name| !rows.iter().any(|row| row.candidate == **name))
-    {
-        return Err(Failure::user(format!("no candidate is named {unknown:?}")));
-    }
-    let analysis = analyse(&rows);
+    let summary = Summary {
+        n_unfinished: verdicts.n_unfinished,
+        resampling,
+        analysis: analyse_resampled(&table, resampling),
+        coverage: coverage(&table),
+        independence: independence(&table),
+        items: items(&table),
+        floor: floor(&table, &verdicts.witnesses),
+        selection: selection(&table, config.settings.wanted_reliability),
+        paired,
+        witnesses: verdicts.witnesses.into_keys().collect(),
+        source: verdicts.source,
+    };
     if let Some(path) = &config.csv_out {
         let mut writer = csv::Writer::from_path(path).kind(Kind::User)?;
-        for estimate in estimates(&analysis) {
+        for estimate in estimates(&summary.analysis) {
             writer.serialize(estimate)?;
         }
         writer.flush()?;
     }
-    Ok(Summary {
-        source,
-        n_unfinished,
-        analysis,
-    })
-}
-
-fn of_run(
-    context: &Context,
-    id: Option<&str>,
-    models: &BTreeMap<String, String>,
-) -> Result<(String, usize, Vec<Row>)> {
-    let run = stored_run::open(context, id)?;
-    let verdicts = run.verdicts().map_err(stored_run::classify)?;
-    let facts = stored_run::facts(context, &run.plan);
-    let n_planned = run.plan.candidates.len() * facts.len();
-    let rows = results::rows(&verdicts, &facts, models);
-    Ok((run.id().to_owned(), n_planned - verdicts.len(), rows))
+    Ok(summary)
 }

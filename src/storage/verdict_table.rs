@@ -1,7 +1,8 @@
 //! Verdicts as CSV, one a row: what `report` writes and `analyze --csv` reads.
 //!
 //! Columns are found by name and others are ignored: `candidate, model, build, case, category, scenario, outcome`,
-//! and `family` (the seed of a variant) where it is known. Tables of several runs can be joined below one header.
+//! and `family` (the seed of a variant) and `controls` (how many gate the case) where they are known. Tables of several
+//! runs can be joined below one header.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -47,9 +48,15 @@ struct Record {
     outcome: String,
     #[serde(default)]
     family: String,
+    #[serde(default)]
+    controls: String,
 }
 
-/// Reads a table. A candidate has one model and one row a case, and a case one category, scenario and family.
+/// What is said of a case is the same in all of its rows.
+type CaseRow = (Category, Scenario, CaseId, Option<usize>);
+
+/// Reads a table. A candidate has one model and one row a case, and a case one category, scenario, family and number of
+/// controls.
 pub fn read(path: &Path) -> Result<Vec<Row>, TableError> {
     let text = std::fs::read(path).map_err(|source| TableError::Read {
         path: path.to_path_buf(),
@@ -78,7 +85,7 @@ fn parse(path: &Path, text: &[u8]) -> Result<Vec<Row>, Finding> {
     let mut rows: Vec<Row> = Vec::new();
     let mut seen: BTreeMap<(String, CaseId), u64> = BTreeMap::new();
     let mut builds: BTreeMap<String, (String, String)> = BTreeMap::new();
-    let mut cases: BTreeMap<CaseId, (Category, Scenario, CaseId)> = BTreeMap::new();
+    let mut cases: BTreeMap<CaseId, CaseRow> = BTreeMap::new();
     for record in reader.records() {
         let record = record.map_err(|error| {
             let line = error.position().map_or(1, csv::Position::line);
@@ -106,14 +113,19 @@ fn parse(path: &Path, text: &[u8]) -> Result<Vec<Row>, Finding> {
             let message = format!("{} has another model or build further up", row.candidate);
             return Err(wrong(line, message));
         }
-        let facts = (row.category, row.scenario, row.family.clone());
+        let facts = (
+            row.category,
+            row.scenario,
+            row.family.clone(),
+            row.n_controls,
+        );
         if cases
             .entry(row.case.clone())
             .or_insert_with(|| facts.clone())
             != &facts
         {
             let message = format!(
-                "{} has another category, scenario or family further up",
+                "{} has another category, scenario, family or number of controls further up",
                 row.case
             );
             return Err(wrong(line, message));
@@ -138,6 +150,14 @@ fn row(record: Record) -> Result<Row, String> {
         .find(|category| category.as_str() == record.category)
         .ok_or_else(|| format!("{:?} is no category", record.category))?;
     let scenario: Scenario = record.scenario.parse()?;
+    let n_controls = match record.controls.as_str() {
+        "" => None,
+        number => Some(
+            number
+                .parse()
+                .map_err(|_| format!("{number:?} is no number of controls"))?,
+        ),
+    };
     let case = CaseId::new(record.case);
     Ok(Row {
         status: status(&record.outcome)?,
@@ -153,6 +173,7 @@ fn row(record: Record) -> Result<Row, String> {
         case,
         category,
         scenario,
+        n_controls,
     })
 }
 
@@ -184,9 +205,9 @@ fn status(word: &str) -> Result<Status, String> {
 pub fn text(rows: &[Row]) -> String {
     let mut sorted: Vec<&Row> = rows.iter().collect();
     sorted.sort_by(|a, b| (&a.candidate, &a.case).cmp(&(&b.candidate, &b.case)));
-    let header = COLUMNS.into_iter().chain(["reason", "family"]);
+    let header = COLUMNS.into_iter().chain(["reason", "family", "controls"]);
     let records = sorted.into_iter().map(|row| {
-        vec![
+        [
             row.candidate.as_str(),
             &row.model,
             &row.build,
@@ -196,10 +217,13 @@ pub fn text(rows: &[Row]) -> String {
             row.status.as_str(),
             &row.reason,
             row.family.as_str(),
+            &row.n_controls.map_or_else(String::new, |n| n.to_string()),
         ]
+        .map(str::to_owned)
+        .to_vec()
     });
     let mut writer = csv::Writer::from_writer(Vec::new());
-    for record in std::iter::once(header.collect()).chain(records) {
+    for record in std::iter::once(header.map(str::to_owned).collect()).chain(records) {
         writer
             .write_record(record)
             .expect("memory takes every record of one length");
@@ -251,6 +275,13 @@ mod tests {
             "a,m,1,x,headless,ordinary,maybe\n",
             Err("t.csv:2: \"maybe\" is no outcome"),
         );
+        let text = format!("{HEADER},controls\na,m,1,x,headless,ordinary,pass,two\n");
+        let finding = parse(Path::new("t.csv"), text.as_bytes()).unwrap_err();
+        assert!(
+            finding
+                .to_string()
+                .contains("t.csv:2: \"two\" is no number")
+        );
         check("a,m,1\n", Err("t.csv:2"));
         let finding = parse(Path::new("t.csv"), b"candidate,case\n").unwrap_err();
         assert!(
@@ -270,6 +301,7 @@ mod tests {
             category: Category::Startup,
             scenario: Scenario::Boundary,
             family: CaseId::new("startup/seed"),
+            n_controls: Some(2),
             status,
             reason: status.as_str().to_owned(),
         };

@@ -106,3 +106,145 @@ fn a_broken_table_is_named_with_its_line() {
         "no candidate is named \"z\"",
     );
 }
+
+/// Four models of two builds on 40 cases in two categories, two cases a family; nobody passes the hardest four. The
+/// reference passes all but one of those, an adapter one of them.
+fn cohort() -> String {
+    let mut text =
+        "candidate,model,build,case,category,scenario,outcome,family,controls\n".to_owned();
+    let mut row = |candidate: &str, model: &str, case: usize, passed: bool| {
+        let category = ["headless", "permissions"][case % 2];
+        let scenario = if case.is_multiple_of(5) {
+            "boundary"
+        } else {
+            "ordinary"
+        };
+        let outcome = if passed { "pass" } else { "assertion" };
+        let (seed, controls) = (case / 2, case % 3);
+        text += &format!(
+            "{candidate},{model},{candidate},{category}/{case:02},{category},{scenario},{outcome},seed/{seed},{controls}\n"
+        );
+    };
+    for (model, skill) in [("a", 34usize), ("b", 25), ("c", 16), ("d", 9)] {
+        for build in 1..=2usize {
+            for case in 0..40 {
+                let lucky = (case * 11 + build * 7 + skill) % 9 == 0;
+                let passed = case < 36 && (case < skill) != lucky;
+                row(&format!("{model}{build}"), model, case, passed);
+            }
+        }
+    }
+    for case in 0..40 {
+        row("reference", "reference", case, case != 39);
+        row("adapters/real", "real", case, case == 36);
+    }
+    text
+}
+
+#[test]
+fn witnesses_are_in_no_rate_and_tell_the_floor_apart() {
+    let project = Project::new();
+    project.write("v.csv", &cohort());
+    let json = project.json(&["analyze", "--csv", "v.csv"]);
+    assert_eq!(
+        json["witnesses"],
+        serde_json::json!(["adapters/real", "reference"])
+    );
+    assert_eq!(json["candidates"].as_array().map(Vec::len), Some(8));
+    let diagnosis = |case: &str| {
+        let floor = json["floor"].as_array().expect("a list");
+        let found = floor.iter().find(|floor| floor["case"] == case);
+        found.map(|floor| floor["diagnosis"].clone())
+    };
+    assert_eq!(diagnosis("headless/36"), Some("nobody-can".into()));
+    assert_eq!(diagnosis("permissions/37"), Some("only-reference".into()));
+    assert_eq!(diagnosis("permissions/39"), Some("too-strict".into()));
+    assert_eq!(json["independence"]["n_families"], 20);
+    let share = json["coverage"][0]["share"]
+        .as_f64()
+        .expect("controls are known");
+    assert!((share - 26.0 / 40.0).abs() < 1e-12, "{share}");
+
+    let ran = project.run(&["analyze", "--csv", "v.csv", "--witness", "d*"]);
+    let check = |part: &str| {
+        assert!(
+            ran.stdout.contains(part),
+            "{part:?} not in:\n{}",
+            ran.stdout
+        );
+    };
+    check("witnesses, in no rate: adapters/real, d1, d2, reference");
+    check("permissions/39: 6 assertion");
+    check("2000 draws over families and builds, seed 1");
+}
+
+#[test]
+fn two_candidates_are_compared_on_the_same_cases() {
+    let project = Project::new();
+    project.write("v.csv", &cohort());
+    let paired = |a: &str, b: &str| {
+        project.json(&["analyze", "--csv", "v.csv", "--compare", a, b])["paired"].clone()
+    };
+    let models = paired("a", "d");
+    assert!(
+        models["p_families"].as_f64().is_some_and(|p| p < 0.01),
+        "{models}"
+    );
+    assert!(models["p_cases"].is_null());
+    assert!(
+        models["interval"]["low"]
+            .as_f64()
+            .is_some_and(|low| low > 0.0)
+    );
+    let candidates = paired("a1", "a2");
+    let number = |name: &str| candidates[name].as_f64().expect(name);
+    assert_eq!(number("n_cases"), 40.0);
+    let difference = (number("only_a") - number("only_b")) / 40.0;
+    assert!((number("difference") - difference).abs() < 1e-12);
+    let ran = project.run(&["analyze", "--csv", "v.csv", "--compare", "a1", "zz"]);
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.stderr.contains("no model is named \"zz\""),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.contains("one of: a, a1, a2"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_same_input_in_another_order_gives_the_same_bytes() {
+    let project = Project::new();
+    let table = cohort();
+    let mut lines: Vec<&str> = table.lines().skip(1).collect();
+    lines.reverse();
+    lines.rotate_left(77);
+    let turned = format!(
+        "{}\n{}\n",
+        table.lines().next().expect("a header"),
+        lines.join("\n")
+    );
+    project.write("v.csv", &table);
+    let first = project.run(&["--json", "analyze", "--csv", "v.csv"]);
+    project.write("v.csv", &turned);
+    let second = project.run(&["--json", "analyze", "--csv", "v.csv"]);
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    assert_eq!(first.stdout, second.stdout);
+}
+
+#[test]
+fn settings_that_mean_nothing_are_named() {
+    let project = Project::new();
+    project.write("v.csv", &cohort());
+    let settings = std::fs::read_to_string(project.path("pipeline/analyze.toml")).expect("reads");
+    project.write(
+        "pipeline/analyze.toml",
+        &settings.replace("draws = 2000", "draws = 20"),
+    );
+    let ran = project.run(&["analyze", "--csv", "v.csv"]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("analyze.toml: fewer than 100 draws"),
+        "{}",
+        ran.stderr
+    );
+}

@@ -3,50 +3,48 @@
 use std::collections::BTreeMap;
 
 use super::super::statistics::{kr20, mean, pearson, ranks};
-use super::table::{CandidateRow, Part, Table};
-use super::{Correlations, GroupRow, ModelRanks, ModelRates, PairCorrelation, Reliability};
-use crate::domain::case::CaseId;
-use crate::domain::results::{Group, Status};
+use super::table::{Part, Table};
+use super::{Correlation, Correlations, GroupRow, ModelRanks, ModelRates, PairCorrelation};
+use super::{Parts, Reliability, Spread};
+use crate::domain::results::Group;
 
 pub(super) fn group_row(
     table: &Table<'_>,
     models: &[ModelRates],
     group: Option<Group>,
 ) -> GroupRow {
-    let spread = |model: &ModelRates| match group {
-        None => model.rates.overall.mean,
-        Some(group) => model.rates.groups[&group].mean,
-    };
-    let means: Vec<f64> = models.iter().filter_map(spread).collect();
-    let gap = (means.len() >= 2).then(|| {
-        let best = means.iter().copied().fold(f64::MIN, f64::max);
-        let worst = means.iter().copied().fold(f64::MAX, f64::min);
-        best - worst
-    });
+    let means: Vec<Option<f64>> = models
+        .iter()
+        .map(|model| match group {
+            None => model.rates.overall.mean,
+            Some(group) => model.rates.groups[&group].mean,
+        })
+        .collect();
     let mut row = GroupRow {
         group,
         n_cases: 0,
-        average: mean(&means),
-        gap,
+        average: average(&means),
+        average_interval: None,
+        gap: gap(&means),
+        gap_interval: None,
         floor: 0,
         ceiling: 0,
         discriminating: 0,
         undecided: 0,
     };
     let part = group.map_or(Part::All, Part::Group);
-    for id in table
+    for (idx, _) in table
         .cases
         .iter()
+        .enumerate()
         .filter(|(_, case)| case.is_in(part))
-        .map(|(id, _)| id)
     {
         row.n_cases += 1;
-        let seen = |status: Option<Status>| {
-            let candidates = table.candidates.values();
-            candidates.filter(move |c| c.seen.get(id).copied() == status)
+        let ended = |wanted: bool| {
+            let candidates = table.candidates.iter();
+            candidates.filter(|c| c.passed(idx) == Some(wanted)).count()
         };
-        let n_passed = seen(Some(Status::Pass)).count();
-        let n_failed = seen(Some(Status::Fail)).count();
+        let (n_passed, n_failed) = (ended(true), ended(false));
         match (n_passed, n_failed) {
             (1.., 1..) => row.discriminating += 1,
             _ if n_passed + n_failed < table.candidates.len() => row.undecided += 1,
@@ -57,35 +55,30 @@ pub(super) fn group_row(
     row
 }
 
+/// The mean over models that have the rate.
+pub(super) fn average(means: &[Option<f64>]) -> Option<f64> {
+    mean(&means.iter().copied().flatten().collect::<Vec<_>>())
+}
+
+/// Best − worst; None for fewer than two models.
+pub(super) fn gap(means: &[Option<f64>]) -> Option<f64> {
+    let known: Vec<f64> = means.iter().copied().flatten().collect();
+    (known.len() >= 2).then(|| {
+        let best = known.iter().copied().fold(f64::MIN, f64::max);
+        let worst = known.iter().copied().fold(f64::MAX, f64::min);
+        best - worst
+    })
+}
+
 pub(super) fn reliability(table: &Table<'_>) -> Reliability {
-    let counts = |status: &Status| matches!(status, Status::Pass | Status::Fail);
-    let candidates: Vec<&CandidateRow<'_>> = table
-        .candidates
-        .values()
-        .filter(|candidate| candidate.seen.values().any(counts))
-        .collect();
-    let complete: Vec<&CaseId> = table
-        .cases
-        .keys()
-        .copied()
-        .filter(|case| {
-            let mut seen = candidates.iter().map(|c| c.seen.get(case));
-            !candidates.is_empty() && seen.all(|status| status.is_some_and(counts))
-        })
-        .collect();
-    let persons: Vec<Vec<bool>> = candidates
-        .iter()
-        .map(|candidate| {
-            let status = complete.iter().map(|case| candidate.seen[case]);
-            status.map(|status| status == Status::Pass).collect()
-        })
-        .collect();
+    let complete = table.complete();
     Reliability {
-        kr20: kr20(&persons),
-        n_candidates: candidates.len(),
-        n_cases: complete.len(),
-        candidates_left_out: table.candidates.len() - candidates.len(),
-        cases_left_out: table.cases.len() - complete.len(),
+        kr20: kr20(&complete.passed),
+        interval: None,
+        n_candidates: complete.candidates.len(),
+        n_cases: complete.cases.len(),
+        candidates_left_out: table.candidates.len() - complete.candidates.len(),
+        cases_left_out: table.cases.len() - complete.cases.len(),
     }
 }
 
@@ -118,6 +111,7 @@ pub(super) fn model_ranks(models: &[ModelRates]) -> Vec<ModelRanks> {
             Some(ModelRanks {
                 model: name.to_owned(),
                 overall: *overall.get(name)?,
+                interval: None,
                 movement: worst.zip(best).map(|(worst, best)| worst - best),
                 groups: of_groups,
             })
@@ -127,34 +121,50 @@ pub(super) fn model_ranks(models: &[ModelRates]) -> Vec<ModelRanks> {
     all
 }
 
-pub(super) fn correlations(models: &[ModelRates]) -> Correlations {
+/// The mean rates of a model in the parts of a table.
+pub(super) type Means = Parts<Option<f64>>;
+
+pub(super) fn means(rates: &Parts<Spread>) -> Means {
+    Parts {
+        overall: rates.overall.mean,
+        groups: rates.groups.iter().map(|(g, s)| (*g, s.mean)).collect(),
+        ordinary: rates.ordinary.mean,
+        boundary: rates.boundary.mean,
+    }
+}
+
+pub(super) fn correlations(models: &[Means]) -> Correlations {
+    let of_group = |model: &Means, group: Group| model.groups.get(&group).copied().flatten();
     let present: Vec<Group> = Group::MAIN
         .into_iter()
-        .filter(|group| models.iter().any(|m| group_mean(m, *group).is_some()))
+        .filter(|group| models.iter().any(|m| of_group(m, *group).is_some()))
         .collect();
-    let correlate = |x: &dyn Fn(&ModelRates) -> Option<f64>,
-                     y: &dyn Fn(&ModelRates) -> Option<f64>| {
+    let correlate = |x: &dyn Fn(&Means) -> Option<f64>, y: &dyn Fn(&Means) -> Option<f64>| {
         let pairs: Vec<(f64, f64)> = models.iter().filter_map(|m| x(m).zip(y(m))).collect();
-        pearson(&pairs)
+        Correlation {
+            r: pearson(&pairs),
+            interval: None,
+        }
     };
     let mut pairs = Vec::new();
     for (idx, a) in present.iter().copied().enumerate() {
         for b in present[idx + 1..].iter().copied() {
-            let r = correlate(&|model| group_mean(model, a), &|model| group_mean(model, b));
-            pairs.push(PairCorrelation { a, b, r });
+            let of = correlate(&|model| of_group(model, a), &|model| of_group(model, b));
+            pairs.push(PairCorrelation { a, b, of });
         }
     }
-    let known: Vec<f64> = pairs.iter().filter_map(|pair| pair.r).collect();
+    let known: Vec<f64> = pairs.iter().filter_map(|pair| pair.of.r).collect();
     Correlations {
         n_models: models.len(),
-        mean: mean(&known),
+        mean: Correlation {
+            r: mean(&known),
+            interval: None,
+        },
         overall: present
             .iter()
             .map(|group| {
-                let r = correlate(&|model| group_mean(model, *group), &|model| {
-                    model.rates.overall.mean
-                });
-                (*group, r)
+                let of = correlate(&|model| of_group(model, *group), &|model| model.overall);
+                (*group, of)
             })
             .collect(),
         pairs,

@@ -55,59 +55,84 @@ pub fn estimates(analysis: &Analysis) -> Vec<Estimate> {
             all.push(estimate("model-sd", spread.sd, None));
         });
     }
-    let mut plain = |statistic, subject: &str, part: &str, value, n, left_out| {
+    let n_models = analysis.models.len();
+    let mut add = |statistic, subject: &str, part: &str, value, interval: Option<Interval>, n| {
         all.push(Estimate {
             statistic,
             subject: subject.to_owned(),
             part: part.to_owned(),
             value,
-            low: None,
-            high: None,
+            low: interval.map(|i| i.low),
+            high: interval.map(|i| i.high),
             n,
-            left_out,
+            left_out: 0,
         });
     };
-    let n_models = analysis.models.len();
     for row in &analysis.groups {
         let part = row.group.map_or("all", Group::as_str);
-        plain("average", "", part, row.average, n_models, 0);
-        plain("strong-weak-gap", "", part, row.gap, n_models, 0);
+        let average = row.average_interval;
+        add("average", "", part, row.average, average, n_models);
+        let gap = row.gap_interval;
+        add("strong-weak-gap", "", part, row.gap, gap, n_models);
+    }
+    for model in &analysis.ranks {
+        let overall = Some(model.overall as f64);
+        let interval = model.interval.map(|rank| Interval {
+            low: rank.best as f64,
+            high: rank.worst as f64,
+        });
+        add("rank", &model.model, "all", overall, interval, n_models);
+        for (group, rank) in &model.groups {
+            let rank = Some(*rank as f64);
+            add("rank", &model.model, group.as_str(), rank, None, n_models);
+        }
+        let movement = model.movement.map(|n| n as f64);
+        add(
+            "rank-movement",
+            &model.model,
+            "all",
+            movement,
+            None,
+            n_models,
+        );
+    }
+    let correlations = &analysis.correlations;
+    let pairs = correlations.pairs.iter();
+    let pairs = pairs.map(|pair| (format!("{} × {}", pair.a, pair.b), pair.of));
+    let overall = correlations.overall.iter();
+    let overall = overall.map(|(group, of)| (format!("{group} × all"), *of));
+    for (part, of) in pairs.chain(overall) {
+        add("correlation", "", &part, of.r, of.interval, n_models);
+    }
+    for row in &analysis.groups {
         for (statistic, n) in [
             ("floor-cases", row.floor),
             ("ceiling-cases", row.ceiling),
             ("discriminating-cases", row.discriminating),
         ] {
-            let decided = row.n_cases - row.undecided;
-            plain(statistic, "", part, Some(n as f64), decided, row.undecided);
+            all.push(Estimate {
+                statistic,
+                subject: String::new(),
+                part: row.group.map_or("all", Group::as_str).to_owned(),
+                value: Some(n as f64),
+                low: None,
+                high: None,
+                n: row.n_cases - row.undecided,
+                left_out: row.undecided,
+            });
         }
     }
     let reliability = &analysis.reliability;
-    plain(
-        "kr-20",
-        "",
-        "all",
-        reliability.kr20,
-        reliability.n_cases,
-        reliability.cases_left_out,
-    );
-    for model in &analysis.ranks {
-        let overall = Some(model.overall as f64);
-        plain("rank", &model.model, "all", overall, n_models, 0);
-        for (group, rank) in &model.groups {
-            let rank = Some(*rank as f64);
-            plain("rank", &model.model, group.as_str(), rank, n_models, 0);
-        }
-        let movement = model.movement.map(|n| n as f64);
-        plain("rank-movement", &model.model, "all", movement, n_models, 0);
-    }
-    for pair in &analysis.correlations.pairs {
-        let part = format!("{} × {}", pair.a, pair.b);
-        plain("correlation", "", &part, pair.r, n_models, 0);
-    }
-    for (group, r) in &analysis.correlations.overall {
-        let part = format!("{group} × all");
-        plain("correlation", "", &part, *r, n_models, 0);
-    }
+    all.push(Estimate {
+        statistic: "kr-20",
+        subject: String::new(),
+        part: "all".to_owned(),
+        value: reliability.kr20,
+        low: reliability.interval.map(|i| i.low),
+        high: reliability.interval.map(|i| i.high),
+        n: reliability.n_cases,
+        left_out: reliability.cases_left_out,
+    });
     all
 }
 

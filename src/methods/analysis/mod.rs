@@ -1,23 +1,38 @@
-//! The statistics of a benchmark: pass rates of candidates and models, what each category tells apart,
-//! reliability, ranks and correlations. The estimators are in [`super::statistics`].
+//! The statistics of a benchmark. The estimators are in [`super::statistics`]; docs/analysis.md says what each estimate is,
+//! when there is none, and how to read it.
 //!
-//! Invalid verdicts, and those that a candidate lacks, are in no estimate; their number stands beside it.
+//! Invalid verdicts, those that were not asked and those that a candidate lacks are in no estimate; their number stands beside it.
 
 mod cohort;
+mod coverage;
 mod estimates;
+mod floor;
+mod independence;
+mod items;
+mod pairing;
+mod resampling;
+mod selection;
+#[cfg(test)]
+mod simulation;
 mod table;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+pub use coverage::{CoverageRow, coverage};
 pub use estimates::{Estimate, estimates};
+pub use floor::{Diagnosis, FloorCase, Witnesses, floor};
+pub use independence::{Independence, independence};
+pub use items::{CandidateAbility, ItemRow, Items, items};
+pub use pairing::{Paired, paired};
+pub use resampling::Resampling;
+pub use selection::{Dropped, HeldOut, More, Selection, selection};
+pub use table::Table;
 
 use super::statistics::{Interval, mean, population_sd};
-use crate::domain::clause::Scenario;
 use crate::domain::results::{Group, Row};
-use cohort::{correlations, group_row, model_ranks, reliability};
-use table::{CandidateRow, Part, Table};
+use cohort::{correlations, group_row, means, model_ranks, reliability};
 
 /// Rates are shares from 0 to 1 and gaps differences of them; `None` where there is nothing to estimate from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -64,7 +79,9 @@ pub struct Rate {
     pub missing: usize,
     /// Passed ÷ counted.
     pub rate: Option<f64>,
-    /// 95 %, over families.
+    /// How many independent outcomes say as much as these, since those of a family go together.
+    pub effective: Option<f64>,
+    /// 95 %, Wilson's on the effective number.
     pub interval: Option<Interval>,
 }
 
@@ -92,7 +109,9 @@ pub struct Spread {
     pub n_builds: usize,
     /// Invalid, not asked or missing, over all builds.
     pub left_out: usize,
-    /// 95 %, over families, with the outcomes of all builds on a family in one cluster.
+    /// As in [`Rate`], of the outcomes of all builds; families and builds are resampled.
+    pub effective: Option<f64>,
+    /// 95 %; None when nothing was resampled, as all intervals below.
     pub interval: Option<Interval>,
 }
 
@@ -105,8 +124,10 @@ pub struct GroupRow {
     pub n_cases: usize,
     /// Mean over models.
     pub average: Option<f64>,
+    pub average_interval: Option<Interval>,
     /// Best model's rate − worst model's.
     pub gap: Option<f64>,
+    pub gap_interval: Option<Interval>,
     pub floor: usize,
     pub ceiling: usize,
     pub discriminating: usize,
@@ -118,6 +139,7 @@ pub struct GroupRow {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reliability {
     pub kr20: Option<f64>,
+    pub interval: Option<Interval>,
     pub n_candidates: usize,
     pub n_cases: usize,
     pub candidates_left_out: usize,
@@ -129,9 +151,17 @@ pub struct Reliability {
 pub struct ModelRanks {
     pub model: String,
     pub overall: usize,
+    pub interval: Option<RankInterval>,
     pub groups: BTreeMap<Group, usize>,
     /// Worst rank − best rank over the main groups.
     pub movement: Option<usize>,
+}
+
+/// 95 % of the draws have a rank from the best to the worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct RankInterval {
+    pub best: usize,
+    pub worst: usize,
 }
 
 /// Pearson, over models.
@@ -140,98 +170,119 @@ pub struct Correlations {
     pub n_models: usize,
     pub pairs: Vec<PairCorrelation>,
     /// Of the pairs that have one.
-    pub mean: Option<f64>,
+    pub mean: Correlation,
     /// Each group with the overall rate.
-    pub overall: BTreeMap<Group, Option<f64>>,
+    pub overall: BTreeMap<Group, Correlation>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PairCorrelation {
     pub a: Group,
     pub b: Group,
-    pub r: Option<f64>,
+    #[serde(flatten)]
+    pub of: Correlation,
 }
 
-/// Computes everything; the order of rows does not matter. A candidate has at most one row a case.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Correlation {
+    pub r: Option<f64>,
+    pub interval: Option<Interval>,
+}
+
+impl<T> Parts<T> {
+    /// Overall, each group, ordinary, boundary.
+    pub fn all(&self) -> impl Iterator<Item = &T> {
+        let groups = self.groups.values();
+        std::iter::once(&self.overall)
+            .chain(groups)
+            .chain([&self.ordinary, &self.boundary])
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        let groups = self.groups.values_mut();
+        std::iter::once(&mut self.overall)
+            .chain(groups)
+            .chain([&mut self.ordinary, &mut self.boundary])
+    }
+}
+
+/// What needs no resampling; the order of rows does not matter. A candidate has at most one row a case.
 pub fn analyse(rows: &[Row]) -> Analysis {
-    let table = Table::new(rows);
+    estimate(&Table::new(rows))
+}
+
+/// The same with intervals of everything, over families and builds.
+pub fn analyse_resampled(table: &Table<'_>, resampling: Resampling) -> Analysis {
+    let mut analysis = estimate(table);
+    resampling::add_intervals(&mut analysis, table, resampling);
+    analysis
+}
+
+fn estimate(table: &Table<'_>) -> Analysis {
     let candidates: Vec<CandidateRates> = table
         .candidates
         .iter()
-        .map(|(name, candidate)| CandidateRates {
-            candidate: (*name).to_owned(),
+        .map(|candidate| CandidateRates {
+            candidate: candidate.name.to_owned(),
             model: candidate.model.to_owned(),
             build: candidate.build.to_owned(),
-            rates: table.parts(|part| table.rate(&[candidate], part)),
+            rates: table.parts(|part| table.rate(candidate, part)),
         })
         .collect();
-    let models = models(&table, &candidates);
-    let groups = std::iter::once(None)
-        .chain(table.groups.iter().copied().map(Some))
-        .map(|group| group_row(&table, &models, group))
+    let models: Vec<ModelRates> = table
+        .models
+        .iter()
+        .map(|model| {
+            let builds: Vec<&CandidateRates> =
+                model.builds.iter().map(|idx| &candidates[*idx]).collect();
+            let rates: Vec<Vec<&Rate>> = builds.iter().map(|b| b.rates.all().collect()).collect();
+            let mut part_idx = 0..;
+            ModelRates {
+                model: model.name.to_owned(),
+                builds: builds.iter().map(|build| build.build.clone()).collect(),
+                rates: table.parts(|_| {
+                    let part_idx = part_idx.next().expect("the range has no end");
+                    spread(rates.iter().map(|rates| rates[part_idx]))
+                }),
+            }
+        })
         .collect();
+    let all_means: Vec<_> = models.iter().map(|model| means(&model.rates)).collect();
     Analysis {
         n_cases: table.cases.len(),
-        n_families: table
-            .cases
-            .values()
-            .map(|c| c.family)
-            .collect::<BTreeSet<_>>()
-            .len(),
+        n_families: table.n_families,
         n_invalid: candidates.iter().map(|c| c.rates.overall.invalid).sum(),
         n_not_asked: candidates.iter().map(|c| c.rates.overall.not_asked).sum(),
         n_missing: candidates.iter().map(|c| c.rates.overall.missing).sum(),
-        reliability: reliability(&table),
+        reliability: reliability(table),
         ranks: model_ranks(&models),
-        correlations: correlations(&models),
-        groups,
+        correlations: correlations(&all_means),
+        groups: std::iter::once(None)
+            .chain(table.groups.iter().copied().map(Some))
+            .map(|group| group_row(table, &models, group))
+            .collect(),
         candidates,
         models,
     }
 }
 
-fn models(table: &Table<'_>, candidates: &[CandidateRates]) -> Vec<ModelRates> {
-    let mut builds: BTreeMap<&str, Vec<&CandidateRates>> = BTreeMap::new();
-    for candidate in candidates {
-        builds.entry(&candidate.model).or_default().push(candidate);
+fn spread<'a>(builds: impl Iterator<Item = &'a Rate> + Clone) -> Spread {
+    let values: Vec<f64> = builds.clone().filter_map(|rate| rate.rate).collect();
+    Spread {
+        mean: mean(&values),
+        sd: population_sd(&values),
+        n_builds: values.len(),
+        left_out: builds.map(Rate::left_out).sum(),
+        effective: None,
+        interval: None,
     }
-    let part_of = |rates: &Parts<Rate>, part: Part| match part {
-        Part::All => rates.overall.clone(),
-        Part::Group(group) => rates.groups[&group].clone(),
-        Part::Scenario(Scenario::Ordinary) => rates.ordinary.clone(),
-        Part::Scenario(Scenario::Boundary) => rates.boundary.clone(),
-    };
-    builds
-        .into_iter()
-        .map(|(model, builds)| {
-            let pooled: Vec<&CandidateRow<'_>> = builds
-                .iter()
-                .map(|build| &table.candidates[build.candidate.as_str()])
-                .collect();
-            let rates = table.parts(|part| {
-                let all: Vec<Rate> = builds.iter().map(|b| part_of(&b.rates, part)).collect();
-                let values: Vec<f64> = all.iter().filter_map(|rate| rate.rate).collect();
-                Spread {
-                    mean: mean(&values),
-                    sd: population_sd(&values),
-                    n_builds: values.len(),
-                    left_out: all.iter().map(Rate::left_out).sum(),
-                    interval: table.rate(&pooled, part).interval,
-                }
-            });
-            ModelRates {
-                model: model.to_owned(),
-                builds: builds.iter().map(|b| b.build.clone()).collect(),
-                rates,
-            }
-        })
-        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::domain::case::{CaseId, Category};
+    use crate::domain::clause::Scenario;
     use crate::domain::results::Status;
 
     /// `marks` is a sign a case: `+` pass, `-` fail, `?` invalid, `/` not asked, blank missing.
@@ -259,6 +310,7 @@ mod tests {
                     } else {
                         Scenario::Boundary
                     },
+                    n_controls: None,
                     status,
                     reason: status.as_str().to_owned(),
                 });
@@ -388,7 +440,7 @@ mod tests {
         // Permissions 7/8, 4/8, 1/8; file operations 2/8, 6/8, 4/8: deviations (3, 0, -3) and (-2, 2, 0) eighths,
         // so -6 / sqrt(18 × 8) = -0.5.
         assert_eq!(analysis.correlations.pairs.len(), 1);
-        let r = analysis.correlations.pairs[0].r.unwrap();
+        let r = analysis.correlations.pairs[0].of.r.unwrap();
         assert!((r + 0.5).abs() < 1e-12, "{r}");
         assert_eq!(analysis.candidates[0].rates.ordinary.counted, 10);
     }

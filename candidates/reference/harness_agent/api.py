@@ -9,7 +9,7 @@ from .flags import SESSION_ID
 from .front import NO, NOBODY, ONCE, Front
 from .output import result_fields
 from .permissions import MODES, Rule
-from .texts import from_json
+from .texts import from_json, utf8
 from .tools import NAMES as TOOL_NAMES
 from .types import Options, Result
 
@@ -65,8 +65,8 @@ class Api:
             raise Invalid("the request is not an object")
         if not is_id(request.get("id")):
             raise Invalid("id is not a string, a number or null")
-        for key in request:
-            if key not in KEYS:
+        for key, value in request.items():
+            if key not in KEYS and value is not None:
                 raise Invalid(f"unknown key {key}")
         operation = request.get("op")
         if operation not in OPERATIONS:
@@ -113,9 +113,9 @@ class Api:
         present = self.conversation.workspace if self.conversation else None
         if given is None:
             return present or os.path.realpath(self.options.flags.get("cwd") or ".")
-        real = os.path.realpath(given)
-        if not given or not os.path.isdir(real):
+        if not given or not os.path.isdir(given):
             raise Invalid(f"cwd: no such directory: {given}")
+        real = os.path.realpath(given)
         if present and real != present and "resume" not in options:
             raise Invalid(f"cwd differs from that of the conversation: {given}")
         return real
@@ -162,7 +162,10 @@ class Api:
         if self.conversation and self.conversation.workspace == workspace:
             return self.conversation
         options = Options(cwd=workspace, flags={key: value for key, value in self.options.flags.items() if key != "cwd"})
-        return Conversation(options, self.front, self.process)
+        conversation = Conversation(options, self.front, self.process)
+        if self.conversation:
+            conversation.follow(self.conversation)
+        return conversation
 
     def _choose_session(self, conversation, options):
         resumed = options.get("resume")
@@ -274,12 +277,12 @@ def serve_with(options: Options, stdin, stdout) -> int:
         if not line.strip():
             continue
         try:
-            request = from_json(line)
+            request = from_json(line if isinstance(line, str) else line.decode("utf-8"))
         except ValueError as error:
             response = failure(None, "invalid_json", f"not valid JSON: {error}")
         else:
             response = api.answer(request)
-        stdout.write(json.dumps(response, ensure_ascii=False) + "\n")
+        stdout.write(utf8(json.dumps(response, ensure_ascii=False)) + "\n")
         stdout.flush()
         if api.is_closed:
             break

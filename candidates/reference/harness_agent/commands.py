@@ -7,6 +7,7 @@ from .errors import HarnessError, SettingsError, UsageError
 from .flags import COMMAND_FLAGS, FLAGS, RUN_FLAGS, SESSION_ID
 from .front import Front
 from .output import write_line
+from .paths import find_workspace
 from .texts import as_json
 from .tools import NAMES as TOOL_NAMES
 from .tools import TOOLS
@@ -50,8 +51,6 @@ class Setting:
 
     @property
     def workspace(self) -> str:
-        from .conversation import find_workspace
-
         return find_workspace(self.options)
 
     @property
@@ -64,7 +63,7 @@ class Setting:
 
         conversation = Conversation(self.options, self.front)
         conversation.prepare()
-        conversation.session = store.new_session(conversation.workspace, "", saving=False)
+        conversation.session = store.new_session(conversation.workspace, conversation.model_name, saving=False)
         conversation.changes = None
         return conversation
 
@@ -92,7 +91,10 @@ def run(line) -> int:
         raise UsageError("--quiet and --verbose exclude each other")
     arguments = rest[len(part.words) - 1 :]
     check_arguments(part, arguments)
-    return part.action(Setting(line.values), *arguments) or 0
+    setting = Setting(line.values)
+    if "cwd" in line.values:
+        find_workspace(setting.options)
+    return part.action(setting, *arguments) or 0
 
 
 def check_arguments(part, arguments):

@@ -67,17 +67,14 @@ def set_value(workspace, level, key, text) -> str:
 def parse(key, text):
     """Read the value for a key; raise UsageError when key or value is not valid."""
     outer, _, inner = key.partition(".")
-    if inner and outer == "env":
-        return text
-    if inner and (outer != "permissions" or inner not in LISTS) or outer not in DEFAULTS or key.endswith("."):
+    is_known = (outer == "env" or outer == "permissions" and inner in LISTS) if inner else outer == key
+    if outer not in DEFAULTS or not is_known:
         raise UsageError(f"unknown key: {key}")
     try:
-        value = text if key in STRING_KEYS else from_json(text)
-        if inner:
-            value = check_value(outer, {inner: value})[inner]
-        else:
-            value = check_value(outer, value)
-        check_rules({inner: value} if inner else value if outer == "permissions" else {})
+        value = text if key in STRING_KEYS or inner and outer == "env" else from_json(text)
+        whole = {inner: value} if inner else value
+        check_value(outer, whole)
+        check_rules(whole if outer == "permissions" else {})
     except ValueError as error:
         raise UsageError(f'invalid value "{text}" for {key}: {error}') from None
     return value

@@ -10,7 +10,7 @@ from .front import Front
 from .hooks import Blocked, Hooks, context_block
 from .loop import Agent
 from .model import ChatModel
-from .paths import Roots
+from .paths import Roots, find_workspace
 from .permissions import Policy
 from .prompt import TurnContext
 from .session import Session
@@ -24,6 +24,7 @@ class ProcessState:
 
     def __init__(self):
         self.usage = {"requests": 0, "input_tokens": 0, "output_tokens": 0}
+        self.hook_context = {}  # session id -> what session_start hooks printed
         self._jobs = None
 
     def jobs(self):
@@ -52,7 +53,11 @@ class Conversation:
         self.chosen_dirs = []  # by /add-dir
         self.policy = None
         self.is_leaving = False  # after /exit
-        self._hook_context = {}  # session id -> what session_start hooks printed
+
+    def follow(self, other):
+        """Take over what was chosen in a conversation that this one replaces."""
+        self.chosen_mode, self.chosen_model = other.chosen_mode, other.chosen_model
+        self.chosen_dirs = list(other.chosen_dirs)
 
     # Start.
 
@@ -73,6 +78,8 @@ class Conversation:
 
     def check_flags(self):
         """Refuse directories and roles that do not exist."""
+        if not os.path.isdir(self.workspace):
+            raise UsageError(f"--cwd: no such directory: {self.workspace}")
         for name in self.in_force.get("add-dir", []):
             if not os.path.isdir(os.path.join(self.workspace, name)):
                 raise UsageError(f"--add-dir: no such directory: {name}")
@@ -136,7 +143,7 @@ class Conversation:
         elif "resume" in flags:
             self.resume(flags["resume"], "fork" in flags, chosen_id)
         else:
-            self._enter(store.new_session(self.workspace, self.model_name(), saving, chosen_id))
+            self._enter(store.new_session(self.workspace, self.model_name, saving, chosen_id))
 
     # Sessions.
 
@@ -162,13 +169,12 @@ class Conversation:
         self._enter_fork(self.session, "")
 
     def _enter_fork(self, source, chosen_id):
-        model = self.model_name(source)
-        self._enter(store.fork(source, self.workspace, model, self.is_saving(), chosen_id))
+        self._enter(store.fork(source, self.workspace, lambda: self.model_name(source), self.is_saving(), chosen_id))
         self.session.answer_open_calls()
 
     def start_new(self):
         """Leave the session for a new one, whose file is made at once."""
-        self._enter(store.new_session(self.workspace, self.model_name(), self.is_saving()))
+        self._enter(store.new_session(self.workspace, self.model_name, self.is_saving()))
         self.session.make_file()
 
     def _enter(self, session):
@@ -203,8 +209,9 @@ class Conversation:
         self.session.set_model(name)
 
     def add_directory(self, path) -> str:
-        self.chosen_dirs.append(path)
-        return self.roots.add(path)
+        real = self.roots.add(path)
+        self.chosen_dirs.append(real)
+        return real
 
     def offered_tools(self) -> list[str]:
         return Agent(ToolContext(self, self.session), self.policy, "", "", 1).offered()
@@ -304,18 +311,18 @@ class Conversation:
             self.policy.role,
             "skill" in self.offered_tools(),
             flags.get("system-prompt", ""),
-            self._hook_context.get(self.session.id, ()),
+            self.process.hook_context.get(self.session.id, ()),
             flags.get("append-system-prompt", ""),
         )
 
     def _prompt_hooks(self, text) -> str:
         """Run the hooks before a prompt; return it with what they added."""
-        session_id = self.session.id
+        session_id, started = self.session.id, self.process.hook_context
         try:
-            if session_id not in self._hook_context:
+            if session_id not in started:
                 source = "resumed" if self.session.messages else "new"
                 printed = self.hooks.run("session_start", session_id, source=source)
-                self._hook_context[session_id] = [context_block("session_start", part) for part in printed]
+                started[session_id] = [context_block("session_start", part) for part in printed]
             printed = self.hooks.run("user_prompt", session_id, prompt=text)
         except Blocked as blocked:
             raise PromptBlocked(f"blocked by a hook: {blocked}") from None
@@ -352,14 +359,3 @@ class Conversation:
 
 def internal(error: Exception) -> str:
     return f"internal: {type(error).__name__}: {error}"
-
-
-def find_workspace(options: Options) -> str:
-    """The real path of the workspace; raise UsageError when it is no directory."""
-    given = options.cwd or options.flags.get("cwd") or "."
-    workspace = os.path.realpath(given)
-    if not os.path.isdir(workspace):
-        raise UsageError(f"--cwd: no such directory: {given}")
-    return workspace
-
-

@@ -105,14 +105,16 @@ class CommandLine:
     def __init__(self, argv):
         self.arguments = []
         self.values = {}
-        self._unknown = []
+        self._typed = []  # pairs of name and flag as typed
         self._mistakes = []
         self._read(list(argv))
 
     def check(self):
         """Raise the mistake that counts; `--help` and `--version` lift all but unknown flags."""
-        if self._unknown:
-            raise UsageError(f"unknown flag: {self._unknown[0]}")
+        known = RUN_FLAGS + COMMAND_FLAGS if self.arguments else RUN_FLAGS
+        for name, typed in self._typed:
+            if name not in {flag.name for flag in known}:
+                raise UsageError(f"unknown flag: {typed}")
         if self._mistakes and not ("help" in self.values or "version" in self.values):
             raise UsageError(self._mistakes[0])
 
@@ -130,9 +132,10 @@ class CommandLine:
                 name = typed[2:]
             else:
                 name = SHORT.get(typed[1:], "") if not equals else ""
+            self._typed.append((name, typed))
             if name not in FLAGS:
-                self._unknown.append(typed)
-            elif not FLAGS[name].metavar:
+                continue
+            if not FLAGS[name].metavar:
                 self._switch(name, equals)
             elif equals:
                 self._value(name, value)

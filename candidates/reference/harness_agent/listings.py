@@ -54,13 +54,14 @@ def session_lines(workspace: str) -> str:
 def markdown(session) -> str:
     """The conversation as Markdown, without a line feed at its end."""
     parts = [f"# {session.title or session.id}"]
-    names = {}
+    names = {}  # id of a call -> the names of the calls with this id that wait for a result, the last one kept
     for message in session.messages:
         for call in message.tool_calls:
-            names[call.id] = call.name
+            names.setdefault(call.id, []).append(call.name)
         heading = f"## {message.role}"
         if message.role == "tool":
-            heading += f" {names.get(message.tool_call_id, '')}".rstrip()
+            waiting = names.get(message.tool_call_id, [""])
+            heading += f" {waiting.pop(0) if len(waiting) > 1 else waiting[0]}".rstrip()
         calls = [f"call `{call.name}` {call.arguments}" for call in message.tool_calls]
         content = "\n".join(([message.content] if message.content else []) + calls)
         parts += [heading, content]

@@ -64,11 +64,11 @@ class Agent:
         while True:
             try:
                 reply = model.complete(self.model_name, [self.system, *self.session.messages], schemas)
-            except ContextOverflow:
+            except ContextOverflow as overflow:
                 if self.compaction_is_off or self.had_overflow or len(self.session.messages) < 2:
                     raise
                 self.had_overflow = True
-                self._compact_after_overflow()
+                self._compact_after(overflow)
                 continue
             if reply.tool_calls or reply.content.strip():
                 model.accept(reply)
@@ -92,11 +92,11 @@ class Agent:
             self.compaction_is_off = True
             self.conversation.front.warn(f"compaction failed: {error}")
 
-    def _compact_after_overflow(self):
+    def _compact_after(self, overflow: ContextOverflow):
         try:
             self.conversation.compact("auto", "", self.system, self.model_name)
         except Blocked as blocked:
-            raise ModelError(f"model: context length exceeded; compaction blocked by a hook: {blocked}") from None
+            raise ModelError(f"{overflow}; compaction blocked by a hook: {blocked}") from None
 
     def _name_calls(self, reply):
         """Give calls without an id one that the conversation does not have yet."""

@@ -5,11 +5,12 @@ import time
 
 from . import sse, transport
 from .errors import ContextOverflow, ModelError
-from .texts import as_json
+from .texts import arguments_text
 from .types import Message, ToolCall
 
 RETRIED_STATUS = {408, 429, 500, 502, 503, 504, 529}
 LONGEST_WAIT_S = 30.0
+MOST_DOUBLINGS = 1000  # what a float can take
 
 
 class Retry(Exception):
@@ -54,7 +55,7 @@ class ChatModel:
                 reason = self._without_key(str(failure))
                 if tries > self.max_retries:
                     raise ModelError(f"model: {reason} after {tries} tries") from None
-                wait_s = min(self.retry_base_s * 2 ** (tries - 1), LONGEST_WAIT_S)
+                wait_s = min(self.retry_base_s * 2 ** min(tries - 1, MOST_DOUBLINGS), LONGEST_WAIT_S)
                 if failure.after_s is not None:
                     wait_s = min(failure.after_s, LONGEST_WAIT_S)
                 self.watcher.retrying(tries, wait_s, reason)
@@ -133,11 +134,7 @@ def read_calls(listed) -> list[ToolCall]:
 
 def read_call(call) -> ToolCall:
     function = call["function"]
-    arguments = function.get("arguments")
-    if arguments is None:
-        arguments = ""
-    if not isinstance(arguments, str):
-        arguments = as_json(arguments)
+    arguments = arguments_text(function.get("arguments"))
     return ToolCall(str(call.get("id") or ""), str(function.get("name") or ""), arguments)
 
 

@@ -5,6 +5,7 @@ import os
 import sys
 
 from .front import Front
+from .texts import utf8
 from .types import Result
 
 ERROR_CODES = {
@@ -63,7 +64,7 @@ def write_line(text: str):
     if sys.stdout is None:
         return
     try:
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(utf8(text) + "\n")
         sys.stdout.flush()
     except (OSError, ValueError):
         drop_stdout()

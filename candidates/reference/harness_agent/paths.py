@@ -2,7 +2,7 @@
 
 import os
 
-from .errors import ToolError
+from .errors import ToolError, UsageError
 
 SETTINGS_FILES = ([".harness", "settings.json"], [".harness", "settings.local.json"])
 
@@ -27,8 +27,9 @@ class Roots:
         return [self.workspace, *self.added]
 
     def given(self, path: str) -> str:
-        """The absolute path as it was given: `..` is taken out as text, links are kept."""
-        return os.path.normpath(os.path.join(self.workspace, path))
+        """The absolute path as it was given: `..` and double slashes are taken out as text, links are kept."""
+        absolute = os.path.normpath(os.path.join(self.workspace, path))
+        return absolute.removeprefix("/") if absolute.startswith("//") else absolute  # normpath keeps two at the start
 
     def real(self, path: str) -> str:
         return os.path.realpath(os.path.join(self.workspace, path))
@@ -63,6 +64,15 @@ class Roots:
                     if ".git" in parts or (root == self.workspace and parts in SETTINGS_FILES):
                         return True
         return False
+
+
+def find_workspace(options) -> str:
+    """The real path of the workspace; raise UsageError when it is no directory."""
+    given = options.cwd or options.flags.get("cwd") or "."
+    workspace = os.path.realpath(given)
+    if not os.path.isdir(workspace):
+        raise UsageError(f"--cwd: no such directory: {given}")
+    return workspace
 
 
 def is_within(path: str, directory: str) -> bool:

@@ -73,7 +73,8 @@ def glob_regex(pattern: str, directories=False):
     for plain in expand_braces(pattern):
         plain = plain.removeprefix("./")
         if directories and plain.endswith("/**"):
-            sources.append(glob_source(plain[:-3]) + "(?:/.+)?")
+            above = glob_source(plain[:-3])
+            sources.append(above + "(?:/.+)?" if above else "/.*")
         else:
             sources.append(glob_source(plain))
     return re.compile("(?s:" + "|".join(sources) + r")\Z")

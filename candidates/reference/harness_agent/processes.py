@@ -183,8 +183,8 @@ class Capture:
         self.tail = ""
         self.n_chars = 0
 
-    def add(self, data, final=False):
-        text = self.decoder.decode(data, final)
+    def add(self, data):
+        text = self.decoder.decode(data)
         self.n_chars += len(text)
         room = self.half - len(self.head)
         self.head += text[:room]
@@ -192,10 +192,11 @@ class Capture:
         if len(self.tail) > 8 * self.half:
             self.tail = self.tail[-self.half :]
 
-    def text(self, is_final=True) -> str:
-        if is_final:
-            self.add(b"", final=True)
-        n_left_out = self.n_chars - 2 * self.half
+    def text(self) -> str:
+        """The output so far; a character that is not complete is shown as U+FFFD."""
+        unfinished = self.decoder.getstate()[0].decode("utf-8", "replace")
+        tail = self.tail + unfinished
+        n_left_out = self.n_chars + len(unfinished) - 2 * self.half
         if n_left_out <= 0:
-            return self.head + self.tail
-        return f"{self.head}\n[{n_left_out} characters left out]\n{self.tail[-self.half:]}"
+            return self.head + tail
+        return f"{self.head}\n[{n_left_out} characters left out]\n{tail[-self.half:]}"

@@ -24,11 +24,11 @@ class Turn:
 class Session:
     """Messages, todos, title, model choice and read files; records go to the file when `saving` is on."""
 
-    def __init__(self, session_id: str, path: str, cwd: str, model: str = "", saving=True):
+    def __init__(self, session_id: str, path: str, cwd: str, model_name=lambda: "", saving=True):
         self.id = session_id
         self.path = path
         self.cwd = cwd
-        self.model_in_effect = model
+        self.model_name = model_name  # function that names the model in effect, for the first line of a new file
         self.created = timestamp(time.time())
         self.parent = None
         self.header_title = None
@@ -76,7 +76,7 @@ class Session:
     def set_title(self, title):
         self.title_record = title
         record = {"type": "title", "title": title}
-        if not self.has_file:
+        if self.saving and not self.has_file:
             self._pending.insert(0, record)
             self.make_file()
         else:
@@ -128,7 +128,7 @@ class Session:
             "cwd": self.cwd,
             "created": self.created,
             "title": self.header_title,
-            "model": self.model_in_effect or None,
+            "model": self.model_name() or None,
             "parent": self.parent,
         }
         self.has_file = True
@@ -268,7 +268,7 @@ def read_session(path: str) -> Session:
     try:
         with open(path, "rb") as file:
             data = file.read()
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         raise not_found(path) from None
     except OSError as error:
         raise HarnessError(f"internal: cannot read {path}: {error.strerror}") from None
@@ -283,7 +283,6 @@ def read_session(path: str) -> Session:
     session.created = str(header.get("created") or "")
     session.header_title = header["title"] if isinstance(header.get("title"), str) else None
     session.parent = header["parent"] if isinstance(header.get("parent"), str) else None
-    session.model_in_effect = header.get("model") or ""
     session.has_file = True
     session._ends_with_newline = ends_with_newline
     for number, line in enumerate(lines[1:], 2):

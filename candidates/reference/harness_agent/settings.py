@@ -77,8 +77,7 @@ class Settings:
                 for rule in rules:
                     self.add_rule(kind, rule, source)
         elif key in JOINED_LISTS:
-            joined = self.values[key] + [entry for entry in value if entry not in self.values[key]]
-            self.values[key] = joined
+            self.values[key] = list(dict.fromkeys(self.values[key] + value))
         elif key == "env":
             self.values[key] = {**self.values[key], **value}
         else:

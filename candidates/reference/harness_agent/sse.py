@@ -2,6 +2,7 @@
 
 import json
 
+from .texts import arguments_text
 from .transport import TransportError
 
 
@@ -65,9 +66,8 @@ class Reply:
             self.usage = event.get("usage") or self.usage
             for choice in (event.get("choices") or [])[:1]:
                 delta = choice.get("delta") or {}
-                if delta.get("content"):
-                    self.text.append(delta["content"])
-                for part in delta.get("tool_calls") or []:
+                self.text.append(of_type(str, delta.get("content"), ""))
+                for part in of_type(list, delta.get("tool_calls"), []):
                     self._add_call_part(part)
                 self.finished = self.finished or bool(choice.get("finish_reason"))
         except (ValueError, AttributeError, TypeError):
@@ -82,11 +82,20 @@ class Reply:
     def _add_call_part(self, part):
         """Add one piece of a call; pieces of the same call share their index."""
         index = part.get("index")
-        if index is None:
+        if not isinstance(index, int):
             index = max(self.calls, default=-1) + 1 if part.get("id") or not self.calls else self.last_index
         self.last_index = index
         call = self.calls.setdefault(index, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
-        function = part.get("function") or {}
+        function = of_type(dict, part.get("function"), {})
         call["id"] = call["id"] or part.get("id") or ""
         call["function"]["name"] = call["function"]["name"] or function.get("name") or ""
-        call["function"]["arguments"] += function.get("arguments") or ""
+        call["function"]["arguments"] += arguments_text(function.get("arguments"))
+
+
+def of_type(kind, value, absent):
+    """The value, `absent` for None; raise TypeError when it is of another type."""
+    if value is None:
+        return absent
+    if not isinstance(value, kind):
+        raise TypeError
+    return value

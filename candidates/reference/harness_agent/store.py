@@ -3,7 +3,7 @@
 import os
 import time
 
-from .errors import SessionNotFound, UsageError
+from .errors import HarnessError, SessionNotFound, UsageError
 from .flags import SESSION_ID
 from .session import Session, parse_record, read_session, timestamp
 from .settings import home_directory
@@ -21,11 +21,12 @@ def checkpoint_directory(session_id: str) -> str:
     return os.path.join(home_directory(), "checkpoints", session_id)
 
 
-def new_session(workspace: str, model: str, saving: bool, session_id: str = "") -> Session:
+def new_session(workspace: str, model_name, saving: bool, session_id: str = "") -> Session:
+    """A session without a file; `model_name` is called when it gets one."""
     if session_id and os.path.lexists(session_path(session_id)):
         raise UsageError(f"session exists: {session_id}")
     session_id = session_id or fresh_id()
-    return Session(session_id, session_path(session_id), workspace, model, saving)
+    return Session(session_id, session_path(session_id), workspace, model_name, saving)
 
 
 def fresh_id() -> str:
@@ -64,8 +65,10 @@ def listed(workspace: str) -> list[Listed]:
     found = []
     try:
         entries = list(os.scandir(sessions_directory()))
-    except OSError:
+    except FileNotFoundError:
         return []
+    except OSError as error:
+        raise HarnessError(f"internal: cannot read {sessions_directory()}: {error.strerror}") from None
     for entry in entries:
         session_id = entry.name[: -len(".jsonl")]
         if not entry.name.endswith(".jsonl") or not SESSION_ID.fullmatch(session_id):
@@ -90,9 +93,9 @@ def newest(workspace: str, other_than: str = "") -> str:
     raise SessionNotFound(f"no session in {workspace}")
 
 
-def fork(source: Session, workspace: str, model: str, saving: bool, session_id: str = "") -> Session:
+def fork(source: Session, workspace: str, model_name, saving: bool, session_id: str = "") -> Session:
     """Store a copy of a session under a new id and return it."""
-    target = new_session(workspace, model, saving, session_id)
+    target = new_session(workspace, model_name, saving, session_id)
     target.parent = source.id
     target.header_title = source.title
     target.created = timestamp(time.time())

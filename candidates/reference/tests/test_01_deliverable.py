@@ -278,6 +278,13 @@ class Replies(Case):
         for half in (odd[:3], odd[3:]):
             ran = self.headless("go", script=[{"content": "x", "tool_calls": value} for value in half])
             self.assertEqual((ran.code, ran.out, len(ran.requests)), (0, "DONE\n", 4))
+        for values in ((7, 0), (False, [])):
+            ran = self.headless("go", script=[stream(delta("stop", content=value)) for value in values] + [say("x")])
+            self.assertEqual((ran.code, ran.out, len(ran.requests)), (0, "x\n", 3))
+        ran = self.headless("go", script=[stream(delta(content=7))] * 4)
+        self.assert_error(ran, 4, "invalid reply", "after 4 tries")
+        ran = self.headless("go", script=[stream(delta("stop", tool_calls=value)) for value in ({}, "", [{"function": []}])])
+        self.assertEqual((ran.code, ran.out, len(ran.requests)), (0, "DONE\n", 4))
 
     def test_call_form(self):
         """deliverable.reply.call-form"""
@@ -290,6 +297,9 @@ class Replies(Case):
         kept = [(one["function"]["name"], one["function"]["arguments"]) for one in ran.messages()[1]["tool_calls"]]
         self.assertEqual(kept, [("todo", '{"items":[]}'), ("list", ""), ("list", ""), ("list", '[1,"ä"]'), ("list", "true"), ("", "{}")])
         self.assertEqual(self.records(kind="message")[1]["message"]["tool_calls"], ran.messages()[1]["tool_calls"])
+        pieces = [delta(tool_calls=[{"index": index, "id": f"c{index}", "function": one}]) for index, one in enumerate(functions)]
+        ran = self.headless("go", script=[stream(*pieces)])
+        self.assertEqual([(one["function"]["name"], one["function"]["arguments"]) for one in ran.messages()[1]["tool_calls"]], kept)
 
 
 class Streams(Case):
@@ -330,6 +340,9 @@ class Streams(Case):
         self.assertEqual(got, [("a", "list", "{}"), ("b", "list", "{}"), ("c", "grep", '{"pattern": "x"}'), ("e", "list", "{}")])
         ran = self.headless("go", script=[stream(piece(None, "list", "{}"))])
         self.assertEqual(ran.results(), ["[empty directory]"])
+        reply = stream(piece("a", "list", "{}", index="x"), piece("b", "list", "{}", index=3), piece("c", "todo", "{}", index=[]))
+        ran = self.headless("go", script=[reply])
+        self.assertEqual([one["id"] for one in ran.messages()[1]["tool_calls"]], ["a", "b", "c"])
 
     def slow_server(self, body):
         """A server that sends a chunked stream byte by byte."""
@@ -399,6 +412,8 @@ class Retries(Case):
         waits = [later - earlier for earlier, later in zip(ran.scenario.times, ran.scenario.times[1:])]
         for wait, least in zip(waits, (0.5, 1, 2)):
             self.assertTrue(least <= wait < least + 0.5, waits)
+        self.settings(retry_base_s=0.0, max_retries=1030)
+        self.assert_error(self.headless("go", script=[status(500)] * 1031), 4, "after 1031 tries")
 
     def test_after(self):
         """deliverable.retry.after"""

@@ -1151,6 +1151,10 @@ class JobTool(Case):
             ("job", {"id": "j1", "action": "output"}),
         )
         self.assertEqual([got[2], *got[4:]], ["one\n[running]"] + ["one\ntwo\n[exit 5]"] * 2)
+        command = r"printf 'a\303'"
+        got = self.do(("bash", {"command": command}), ("bash", {"command": command, "background": True}), ("bash", {"command": "sleep 0.3"}),
+                      ("job", {"id": "j1", "action": "output"}), ("job", {"id": "j1", "action": "output"}))  # fmt: skip
+        self.assertEqual([got[0], *got[3:]], ["a\ufffd\n[exit 0]"] * 3)
 
     def test_kill(self):
         """tools.job.kill"""

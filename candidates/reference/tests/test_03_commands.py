@@ -61,6 +61,10 @@ class Dispatch(CommandCase):
         self.assertNotIn("remember\t", self.output("tools", "--no-memory", "--quiet"))
         self.put("extra.json", '{"max_turns": 7}')
         self.assertEqual(self.output("config", "get", "max_turns", "--settings", "extra.json"), "7")
+        self.lay_session("kept", "go")
+        for command in (("sessions", "delete", "kept"), ("version",), ("skills",)):
+            self.usage((*command, "--cwd", "none"), "--cwd", "none")
+        self.assertEqual(self.session_ids(), ["kept"])
 
     def test_offline(self):
         """commands.dispatch.offline"""
@@ -178,6 +182,9 @@ class Sessions(CommandCase):
         self.lay_session("n", message("tool", "stray", tool_call_id="z"))
         self.assertEqual(self.output("sessions", "export", "n"), "# n\n\n## tool\n\nstray")
         self.assertEqual(self.tree(), before)
+        other = {"id": "c", "type": "function", "function": {"name": "list", "arguments": "{}"}}
+        self.lay_session("e", "go", message("assistant", "", tool_calls=[call, other]), *(message("tool", text, tool_call_id="c") for text in "12"))
+        self.assertIn("## tool read\n\n1\n\n## tool list\n\n2", self.output("sessions", "export", "e"))
 
     def test_delete(self):
         """commands.sessions.delete"""
@@ -269,6 +276,10 @@ class Config(CommandCase):
         self.usage(("config", "set", "model", ""), 'error: empty argument ""', "usage: harness config")
         self.usage(("config", "set", "max_turns", "x", "--local"), "invalid value")
         self.assertFalse(self.exists(".harness/settings.local.json"))
+        self.usage(("config", "set", "env.A=B", "x"), "invalid value")
+        hooks = {"never": 1, "stop": [{"command": "true", "odd": 1}]}
+        self.output("config", "set", "hooks", json.dumps(hooks))
+        self.assertEqual(json.loads(self.text(".harness/settings.json"))["hooks"], hooks)
 
     def test_path(self):
         """commands.config.path"""

@@ -207,6 +207,9 @@ class PathPatterns(PermissionCase):
         self.assertEqual(got, [denial(f"rule {wanted[path]}") if path in wanted else None for path in paths])
         pairs = (("write", {"path": "B.MD", "content": ""}), ("write", {"path": f"{self.ws}/b.md", "content": ""}))
         self.assertEqual(self.denied(*pairs, args=("--deny", "write(b.md)")), [None, denial("rule write(b.md)")])
+        os.symlink("a.md", os.path.join(self.ws, "link.md"))
+        got = self.denied(("read", {"path": f"/{self.ws}/link.md"}), args=("--deny", "read(link.md)"))
+        self.assertEqual(got, [denial("rule read(link.md)")])
 
     def test_absolute(self):
         """permissions.path.absolute"""
@@ -246,6 +249,9 @@ class PathPatterns(PermissionCase):
         self.assertEqual(got, [denial("rule grep(.)"), None, every, every, None, denial("rule glob(src/**)")])
         got = self.denied(*pairs, ("read", {"path": "src"}), args=("--deny", "list(src/)", "--deny", "grep(src)", "--deny", "read(src/**)"))
         self.assertEqual(got, [None, denial("rule grep(src)"), None, denial("rule list(src/)"), None])
+        for rule in ("list(/)", "list(/**)"):
+            got = self.denied(("list", {"path": "/"}), ("list", {"path": "src"}), args=("--deny", rule, "--add-dir", "/"))
+            self.assertEqual(got, [denial(f"rule {rule}")] * 2)
 
     def test_grep(self):
         """permissions.path.grep"""

@@ -64,6 +64,8 @@ class Formats(Case):
         ran = self.headless("go", script=[status(400)])
         self.assertEqual(ran.out, "")
         self.assert_error(ran, 4)
+        ran = self.headless("go", script=[Fault(body=rb'{"choices": [{"message": {"content": "a\ud83d"}}]}')])
+        self.assertEqual((ran.code, ran.out), (0, "a?\n"))
 
     def test_json(self):
         """flags.format.json"""
@@ -258,6 +260,10 @@ class Parsing(Case):
             self.assert_error(ran, 2, f"unknown flag: {named}")
             self.assertNotIn("=x", ran.err)
             self.assertEqual((ran.requests, self.tree(), self.exists("home", self.top)), ([], {}, False))
+        for args in (("--model", "--json"), ("--json=x",), ("--help", "--local"), ("-p", "go", "--user")):
+            ran = self.run_harness(*args)
+            self.assert_error(ran, 2, "unknown flag: " + next(one for one in args if one[:3] in ("--j", "--l", "--u")).split("=")[0])
+            self.assertEqual((ran.requests, ran.out), ([], ""))
 
     def test_values(self):
         """flags.parse.values"""
@@ -419,6 +425,7 @@ class ModelAndLimits(Case):
             ran = self.run_harness("-p", "go", f"--timeout-s={value}")
             self.assert_error(ran, 2, "--timeout-s", "invalid value", value)
         self.assertEqual(self.headless("go", "--max-turns", "07", "--timeout-s", "20.5").code, 0)
+        self.assertEqual(self.headless("go", "--timeout-s", "9" * 30).code, 0)
 
 
 class ModeAndWorkspace(Case):
@@ -672,6 +679,8 @@ class SettingsFiles(Case):
         self.assertEqual(got[4:], ["1\tuser", "1\tproject", "1\tlocal", "local xxx\n[exit 0]"])
         self.assertEqual(self.answer("/permissions").split("\n").count("deny list (user)"), 1)
         self.assertEqual(self.config()["permissions.deny"]["value"].count("list"), 1)
+        self.settings("user", add_dirs=["../user", "../user"])
+        self.assertEqual(self.config()["add_dirs"], {"value": ["../user", "../project", "../local"], "source": "local"})
 
     def test_unknown_key(self):
         """flags.settings.unknown-key"""

@@ -219,6 +219,9 @@ class ModelModeRoots(SessionCase):
         self.put(".harness/agents/strict.md", "---\npermission_mode: plan\n---\n")
         ran = self.talk("/mode auto", "one", args=("--agent", "strict"))
         self.assertNotIn("bash", ran.tools())
+        self.lay_session("there", "old", cwd=os.path.dirname(self.put("e/x")))
+        requests = ({"op": "run", "prompt": "/mode plan"}, {"op": "run", "prompt": "go", "cwd": "e", "options": {"resume": "there"}})
+        self.assertNotIn("bash", self.api(*requests)[0].tools())
 
     def test_permissions(self):
         """in-session.permissions.show"""

@@ -417,6 +417,11 @@ class Hooks(ConventionCase):
         script = [call("task", prompt="p"), call("list"), say("sub"), say("x")]
         self.headless("go", "--permission-mode", "auto", script=script)
         self.assertEqual(self.log(), ["session_start", "user_prompt", "before_tool", "before_tool", "after_tool", "after_tool", "stop"])
+        os.unlink(os.path.join(self.ws, "log"))
+        self.lay_session("r", "old")
+        resumed = {"op": "run", "prompt": "go", "options": {"resume": "r"}}
+        self.api(resumed, {"op": "reset"}, {"op": "run", "prompt": "go"}, resumed)
+        self.assertEqual(self.log().count("session_start"), 2)
 
     def test_context(self):
         """conventions.hooks.context"""

@@ -41,6 +41,10 @@ class SessionFile(Case):
         self.headless("/rename x", "-c")
         self.headless("/model m2", "-c")
         self.assertEqual(self.text(self.session_path("s")).split("\n")[0], line)
+        ran = self.interactive("/model typed", "go", args=("--session-id", "late", "--model", "early"))
+        self.assertEqual((self.records("late")[0]["model"], ran.requests[0]["model"]), ("typed", "typed"))
+        self.api({"op": "run", "prompt": "/mode"}, {"op": "run", "prompt": "go", "options": {"model": "option"}}, args=("--model", "flag"))
+        self.assertEqual([self.records(one)[0]["model"] for one in self.session_ids() if one not in ("s", "late")], ["option"])
 
     def test_title(self):
         """consistency.session.title"""

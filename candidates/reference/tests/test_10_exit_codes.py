@@ -66,6 +66,11 @@ class Codes(Case):
         ran = self.headless("go", "-r", "s")
         self.assertEqual(ran.code, 1)
         self.assertIn(self.session_path("s"), ran.err)
+        sessions = self.put("state/sessions", "no directory", self.top)
+        for args in (("-p", "go", "-c"), ("-p", "go", "-r", "s"), ("sessions", "list")):
+            ran = self.run_harness(*args, env={"HARNESS_HOME": os.path.dirname(sessions)})
+            self.assertEqual((ran.code, ran.out, ran.requests), (1, "", []))
+            self.assertRegex(ran.err, f"(?m)^error: internal: .*{sessions}")
 
     def test_usage(self):
         """exit-codes.usage.error"""
@@ -117,6 +122,9 @@ class Codes(Case):
             self.assertEqual("tries" in ran.err, any("tries" in word for word in words))
         ran = self.headless("go", env={"HARNESS_BASE_URL": "http://127.0.0.1:1/v1"})
         self.assert_error(ran, 4, "error: model: ", "cannot connect", "after 2 tries")
+        self.settings(retry_base_s=0, hooks={"before_compact": [{"command": "echo NO >&2; exit 2"}]})
+        ran = self.headless("go", "-r", "s", script=[status(400, "far too long", "context_length_exceeded")])
+        self.assert_error(ran, 4, "error: model: ", "context length exceeded", "HTTP 400", "far too long", "NO")
 
     def test_turns(self):
         """exit-codes.turns.limit"""

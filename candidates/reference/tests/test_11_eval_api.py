@@ -85,6 +85,8 @@ class Responses(ApiCase):
             self.assertEqual((list(response), list(response["error"])), (["id", "ok", "error"], ["code", "message"]))
             self.assertTrue(response["error"]["message"] and "\n" not in response["error"]["message"])
         self.assertEqual((ran.requests, self.session_ids()), ([], []))
+        ran, responses = self.api(b'{"id": "\xff", "op": "state"}', '{"id": "\\ud800", "op": "state"}', {"id": 1, "op": "state"})
+        self.assertEqual([one.get("error", {}).get("code") for one in responses], ["invalid_json", None, None])
 
 
 class Checks(ApiCase):
@@ -100,6 +102,7 @@ class Checks(ApiCase):
         self.assertEqual(self.results({"op": "state", "prompt": "x", "approvals": "allow"})[0]["session_id"], None)
         nulls = {"id": None, "cwd": None, "options": None, "approvals": None}
         self.assertEqual(self.results(run("x", **nulls))[0]["text"], "DONE")
+        self.assertEqual(self.results(run("x", colour=None))[0]["text"], "DONE")
 
     def test_options(self):
         """eval-api.request.options"""
@@ -226,6 +229,8 @@ class Runs(ApiCase):
         got = self.results(run("!rm -r gone"), run("go"), args=("--add-dir", "gone"))
         self.assertEqual(got[1]["exit_code"], 2)
         self.assertEqual(self.run_harness("api", "--help").out, self.run_harness("help", "api").out)
+        got = self.results(run("!rm -r ../gone"), run("go"), args=("--cwd", os.path.dirname(self.put("gone/x", base=self.top))))
+        self.assertEqual((got[1]["exit_code"], self.ran.requests), (2, []))
 
     def test_cwd(self):
         """eval-api.run.cwd"""
@@ -243,6 +248,8 @@ class Runs(ApiCase):
         got = self.results(run("a", cwd="d"), run("b", cwd="e", options={"resume": "s"}))
         self.assertEqual((got[1]["session_id"], self.ran.contents(1)), ("s", ["old", "b"]))
         self.assertIn(f"Workspace: {self.ws}/e\n", self.ran.system(1))
+        error = self.api(run("go", cwd="a\0b"))[1][0]["error"]
+        self.assertTrue(error["code"] == "invalid_request" and "cwd" in error["message"])
 
     def test_resume(self):
         """eval-api.run.resume"""
@@ -266,6 +273,8 @@ class Runs(ApiCase):
         before = self.session_ids()
         self.results(run("a", options={"no_save": True}), run("b", options={"no_save": True}))
         self.assertEqual(self.session_ids(), before)
+        got = self.results(run("/rename hidden", options={"no_save": True}), run("b"))
+        self.assertEqual(self.records(got[0]["session_id"], "title"), [])
 
 
 class Approvals(ApiCase):

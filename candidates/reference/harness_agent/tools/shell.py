@@ -64,7 +64,7 @@ class Job:
         status = self.process.poll()
         with self.lock:
             processes.drain(self.pipe, self.capture)
-            text = self.capture.text(is_final=False)
+            text = self.capture.text()
         if self.killed:
             last = "[killed]"
         else:

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 
-from .front import Front
+from .front import Front, one_line
 from .texts import utf8
 from .types import Result
 
@@ -32,7 +32,7 @@ def result_fields(result: Result) -> dict:
         "tool_calls": result.tool_calls,
         "denials": result.denials,
         "usage": result.usage or {"requests": 0, "input_tokens": 0, "output_tokens": 0},
-        "error": {"code": ERROR_CODES[result.exit_code], "message": result.error} if failed else None,
+        "error": {"code": ERROR_CODES[result.exit_code], "message": one_line(result.error)} if failed else None,
     }
 
 

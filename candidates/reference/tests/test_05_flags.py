@@ -119,6 +119,9 @@ class Formats(Case):
         self.assertEqual(error(env={"HARNESS_HOME": self.put("file")}), (1, "internal"))
         self.settings(hooks={"user_prompt": [{"command": "exit 2"}]})
         self.assertEqual(error(), (7, "hook_blocked"))
+        self.settings(hooks={"user_prompt": [{"command": r"printf 'one\ntwo' >&2; exit 2"}]})
+        ran = self.headless("go", "--output-format", "json")
+        self.assertEqual((ran.json["error"]["code"], "error: " + ran.json["error"]["message"] + "\n"), ("hook_blocked", ran.err))
 
     def test_early(self):
         """flags.format.early"""

@@ -19,6 +19,7 @@ mod killed;
 mod layers;
 mod project;
 mod rank;
+mod reference;
 mod report;
 mod review;
 mod run;

@@ -49,6 +49,13 @@ impl Project {
         project
     }
 
+    /// Copies a part of this repository to the same place, and lets cells see it.
+    pub fn take(&self, part: &str) {
+        copy(&repository().join(part), &self.path(part));
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(self.path(""), open).expect("sets");
+    }
+
     pub fn path(&self, below: &str) -> PathBuf {
         self.folder.path().join(below)
     }

@@ -59,16 +59,44 @@ fn run(
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = said.trim().lines().collect();
     Err(RegistryError::Refused {
         command: format!(
             "{program} {}",
             arguments[..3.min(arguments.len())].join(" ")
         ),
-        said: lines[lines.len().saturating_sub(LINES_SHOWN)..].join("\n"),
+        said: cause(&String::from_utf8_lossy(&output.stderr)),
     })
 }
 
 /// Of what a client says when it fails.
-const LINES_SHOWN: usize = 8;
+const LINES_SHOWN: usize = 6;
+
+/// The first lines that say what is wrong: after them npm explains itself, and before them pip tells of its progress.
+fn cause(said: &str) -> String {
+    let lines = said.lines().map(str::trim).filter(|line| {
+        let line = line.to_lowercase();
+        line.contains("error") && !line.ends_with("error")
+    });
+    let chosen: Vec<&str> = lines.take(LINES_SHOWN).collect();
+    match chosen.is_empty() {
+        true => said.trim().to_owned(),
+        false => chosen.join("\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cause_is_told_and_not_the_manual() {
+        let npm = "npm warn old\nnpm error code EUSAGE\nnpm error\nnpm error Missing: x@1 from lock file\n";
+        let shown = "npm error code EUSAGE\nnpm error Missing: x@1 from lock file";
+        assert_eq!(cause(npm), shown);
+        assert_eq!(
+            cause("Collecting a\nERROR: no network\n"),
+            "ERROR: no network"
+        );
+        assert_eq!(cause(" killed \n"), "killed");
+    }
+}

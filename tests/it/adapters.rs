@@ -328,7 +328,7 @@ fn shipping_harnesses_answer_the_mock() {
         false => &["namespace"],
     };
     let harnesses = [
-        ("opencode", "file-operations/write-unread-file"),
+        ("opencode", "file-operations/edit-crlf"),
         ("mini-swe-agent", "file-operations/shell-child-holds-pipe"),
     ];
     for (name, case) in harnesses {

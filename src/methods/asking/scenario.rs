@@ -56,6 +56,9 @@ pub(super) fn covered(case: &Case, adapter: &Adapter) -> Result<(), String> {
                 return Err(format!("it does not know {name}"));
             }
         }
+        if !launch.bind.is_empty() {
+            return Err("it catches a value by words of the contract".to_owned());
+        }
         if launch.prompt.as_deref().is_some_and(is_command) {
             return Err("its prompt is a command of the contract".to_owned());
         }

@@ -148,6 +148,11 @@ fn what_an_adapter_cannot_express_is_not_asked() {
         "env = { HARNESS_HOME = \"x\" }",
         "HARNESS_HOME",
     );
+    check(
+        "time_limit_s = 30",
+        "bind = { id = { matches = 'x' } }",
+        "catches a value",
+    );
     check("call = \"read\"", "call = \"list\"", "no tool like list");
     check(
         "path = \"notes.txt\" }",
@@ -274,6 +279,22 @@ fn assertions_keep_what_does_not_speak_the_contract() {
         "any of: exit differs from 0 | exit equals 0",
     );
     check(&any("not_equals = 4"), "");
+    check(
+        "all = [{ channel = \"exit\", equals = 0 }, { channel = \"requests\", count = 2 }]",
+        "all of: exit equals 0",
+    );
+    let not = |inner: &str| format!("not = {{ channel = \"exit\", {inner} }}");
+    check(&not("equals = 0"), "not: exit equals 0");
+    check(&not("equals = 4"), "");
+    check(&on("files", "path = \"{home}/x\"\nexists = true"), "");
+    check(&at(all, "bind = \"id\""), "");
+    check(
+        &on(
+            "requests",
+            "request = 2\nafter_ms = { min = 9 }\nat = \"$.model\"\nhas = \"m\"",
+        ),
+        "",
+    );
     for expect in [at(all, "equals = \"error: x\""), on("exit", "equals = 0")] {
         let why = asked(&[(OLD, &expect)]).expect_err("nothing tells");
         assert_eq!(why, "it asserts in words of the contract only");

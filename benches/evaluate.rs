@@ -156,7 +156,7 @@ fn bare(root: &Path) {
             .status()
             .expect("starts");
         assert!(status.success());
-        assert_eq!(mock.end(BASE_PATH).len(), 2);
+        assert_eq!(mock.end(BASE_PATH).exchanges.len(), 2);
     }
 }
 

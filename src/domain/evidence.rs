@@ -44,6 +44,9 @@ pub struct LaunchEvidence {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub started_ms: u64,
     pub requests: Vec<Exchange>,
+    /// Requests beyond the limit of what is kept of a launch; they were answered.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub n_requests_unkept: usize,
     pub duration_ms: u64,
     pub cpu_ms: u64,
     pub out_of_memory: bool,
@@ -67,26 +70,47 @@ pub struct Text {
     pub cut: bool,
 }
 
-/// A request to the mock model and what it was answered.
+/// A request to the mock model and what it was answered. What is optional is absent from evidence of older runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Exchange {
-    /// Since the launch began.
+    /// When it was there in full, since the launch began.
     pub at_ms: u64,
     pub method: String,
+    /// With the query.
     pub path: String,
     pub headers: BTreeMap<String, String>,
-    /// The JSON body; a string when it is no JSON.
+    /// The JSON body as it came; a string when it is no JSON.
     pub body: Value,
+    /// What the body says in the form of chat completions, when it came in another protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat: Option<Value>,
     /// Offers no tools: a title, a summary, a router.
     pub side: bool,
     pub reply: ReplyKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<Sent>,
+}
+
+impl Exchange {
+    /// The request in the form of chat completions, whatever protocol it came in.
+    pub fn chat(&self) -> &Value {
+        self.chat.as_ref().unwrap_or(&self.body)
+    }
 }
 
 /// Headers of requests that are kept.
-pub const KEPT_HEADERS: [&str; 4] = ["authorization", "content-type", "accept", "user-agent"];
+pub const KEPT_HEADERS: [&str; 7] = [
+    "accept",
+    "anthropic-version",
+    "authorization",
+    "content-type",
+    "user-agent",
+    "x-api-key",
+    "x-goog-api-key",
+];
 
 /// How the mock answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReplyKind {
     /// A step of the script, from 1.
@@ -95,10 +119,48 @@ pub enum ReplyKind {
     Side,
     /// Beyond the script: the fixed final text.
     Overrun,
-    /// Not a path of the protocol: 404.
+    /// No call of the model, and answered all the same: `HEAD`, the list of models, a count of tokens.
+    Service,
+    /// Not a path of any protocol: 404.
     NotFound,
     /// No JSON object in the body: 400.
     BadRequest,
+    /// A body over the limit: 413.
+    TooLarge,
+    /// The candidate broke off in the middle of its request.
+    Unfinished,
+}
+
+/// What went out. Times are since the launch began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sent {
+    /// The HTTP status; absent when no head went out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// When the head went out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_ms: Option<u64>,
+    /// When the last byte went out, or the candidate was seen to have left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ms: Option<u64>,
+    /// Bytes of the body.
+    pub n_bytes: usize,
+    pub end: SentEnd,
+}
+
+/// How an answer ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SentEnd {
+    /// Still open when the launch was over.
+    #[default]
+    Open,
+    /// All of it went out.
+    Whole,
+    /// Broken off, as the script wants it.
+    Cut,
+    /// The candidate left before the end.
+    Left,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,13 +193,29 @@ pub enum FileKind {
 }
 
 impl Evidence {
-    /// Requests beyond the script, over all launches.
+    /// Requests beyond the script or beyond what is kept, over all launches.
     pub fn n_overruns(&self) -> usize {
         self.launches
             .iter()
-            .flat_map(|launch| &launch.requests)
-            .filter(|exchange| exchange.reply == ReplyKind::Overrun)
-            .count()
+            .map(|launch| {
+                let beyond = |exchange: &&Exchange| exchange.reply == ReplyKind::Overrun;
+                launch.requests.iter().filter(beyond).count() + launch.n_requests_unkept
+            })
+            .sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exchanges_of_older_runs_are_read_and_written_as_they_were() {
+        let old = r#"{"at_ms":1,"method":"POST","path":"/v1/chat/completions","headers":{},"body":{"model":"m"},"side":false,"reply":{"step":1}}"#;
+        let exchange: Exchange = serde_json::from_str(old).expect("is read");
+        assert_eq!(exchange.chat()["model"], "m");
+        assert_eq!(exchange.sent, None);
+        assert_eq!(serde_json::to_string(&exchange).expect("is written"), old);
     }
 }
 

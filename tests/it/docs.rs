@@ -6,7 +6,8 @@ use std::process::Command;
 
 use crate::project::repository;
 
-fn same(file: &str, expected: &str) {
+/// Compares a file of the repository with what it should be, or makes it so.
+pub fn same(file: &str, expected: &str) {
     let path = repository().join(file);
     if std::env::var_os("PIPELINE_ACCEPT").is_some() {
         std::fs::write(&path, expected).expect("writes");
@@ -15,7 +16,7 @@ fn same(file: &str, expected: &str) {
     let seen = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         seen == expected,
-        "{file} is out of date; make it anew: PIPELINE_ACCEPT=1 cargo test docs"
+        "{file} is out of date; make it anew: PIPELINE_ACCEPT=1 cargo test --test it"
     );
 }
 

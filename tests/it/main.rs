@@ -17,6 +17,7 @@ mod fake_github;
 mod full_github;
 mod killed;
 mod layers;
+mod mock;
 mod project;
 mod rank;
 mod reference;

@@ -5,75 +5,116 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use super::script::Script;
+use super::wire::BASE_PATH;
 use crate::domain::case::Reply;
 use crate::domain::evidence::Exchange;
 
+/// What a launch asked.
+#[derive(Debug, Default)]
+pub struct Asked {
+    /// In the order in which they took their replies.
+    pub exchanges: Vec<Exchange>,
+    /// Requests that were answered and not kept.
+    pub n_unkept: usize,
+}
+
 /// In the order in which they began.
 #[derive(Debug, Default)]
-pub struct Launches(Vec<Served>);
+pub struct Launches {
+    served: Vec<Served>,
+    n_begun: usize,
+}
 
 /// One launch.
 #[derive(Debug)]
 pub struct Served {
+    /// Of no other launch of this mock, be it over or not.
+    pub id: usize,
     pub base_path: String,
     pub script: Script,
     pub since: Instant,
-    pub exchanges: Vec<Exchange>,
+    pub asked: Asked,
     pub n_requests: usize,
-    pub n_bytes: usize,
+    /// Of what was kept.
+    pub weight: usize,
     /// Requests that offer tools; scripts and holds count these.
     pub n_main: usize,
     held: BTreeSet<usize>,
 }
 
+impl Served {
+    /// Where the paths of all protocols begin.
+    fn folder(&self) -> &str {
+        self.base_path
+            .strip_suffix(BASE_PATH)
+            .unwrap_or(&self.base_path)
+    }
+
+    pub fn now_ms(&self) -> u64 {
+        u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
 impl Launches {
     pub fn begin(&mut self, base_path: &str, replies: Vec<Reply>, held: BTreeSet<usize>) {
-        self.0.push(Served {
+        self.n_begun += 1;
+        self.served.push(Served {
+            id: self.n_begun,
             base_path: base_path.to_owned(),
             script: Script::new(replies),
             since: Instant::now(),
-            exchanges: Vec::new(),
+            asked: Asked::default(),
             n_requests: 0,
-            n_bytes: 0,
+            weight: 0,
             n_main: 0,
             held,
         });
     }
 
-    /// What the launch asked, in the order of arrival; from now on it is unknown here.
-    pub fn end(&mut self, base_path: &str) -> Vec<Exchange> {
-        let idx = self.0.iter().position(|one| one.base_path == base_path);
-        idx.map(|idx| self.0.remove(idx).exchanges)
+    /// What the launch asked; from now on it is unknown here.
+    pub fn end(&mut self, base_path: &str) -> Asked {
+        let idx = self
+            .served
+            .iter()
+            .position(|one| one.base_path == base_path);
+        idx.map(|idx| self.served.remove(idx).asked)
             .unwrap_or_default()
     }
 
-    /// The launch that a path belongs to. One that lies below no base path is held against the first.
-    pub fn of(&mut self, path: &str) -> Option<&mut Served> {
-        let below = |base: &str| {
-            path.strip_prefix(base)
-                .is_some_and(|rest| rest.starts_with('/'))
+    /// The launch that a path belongs to, and the path below its folder. What lies in no folder of its own is held
+    /// against the launch that has none, or else the first.
+    pub fn of<'a>(&self, path: &'a str) -> Option<(usize, &'a str)> {
+        let below = |one: &Served| {
+            let rest = path.strip_prefix(one.folder())?;
+            rest.starts_with('/').then_some((one.id, rest))
         };
-        let idx = self.0.iter().position(|one| below(&one.base_path));
-        self.0.get_mut(idx.unwrap_or(0))
+        self.served
+            .iter()
+            .filter(|one| !one.folder().is_empty())
+            .find_map(below)
+            .or_else(|| self.served.iter().find_map(below))
+            .or_else(|| self.served.first().map(|one| (one.id, path)))
     }
 
-    fn get(&self, base_path: &str) -> Option<&Served> {
-        self.0.iter().find(|one| one.base_path == base_path)
+    pub fn get_mut(&mut self, id: usize) -> Option<&mut Served> {
+        self.served.iter_mut().find(|one| one.id == id)
     }
 
     /// Requests with tools that the launch has made; none when it does not run.
     pub fn n_main(&self, base_path: &str) -> usize {
-        self.get(base_path).map_or(0, |served| served.n_main)
+        let found = self.served.iter().find(|one| one.base_path == base_path);
+        found.map_or(0, |served| served.n_main)
     }
 
     /// Whether the reply to this request has to wait. Of a launch that is over nothing waits.
-    pub fn is_held(&self, base_path: &str, request: usize) -> bool {
-        self.get(base_path)
-            .is_some_and(|served| served.held.contains(&request))
+    pub fn is_held(&self, id: usize, request: usize) -> bool {
+        self.served
+            .iter()
+            .any(|one| one.id == id && one.held.contains(&request))
     }
 
     pub fn release(&mut self, base_path: &str, request: usize) {
-        for served in &mut self.0 {
+        for served in &mut self.served {
             if served.base_path == base_path {
                 served.held.remove(&request);
             }

@@ -6,18 +6,18 @@ use std::collections::VecDeque;
 use crate::domain::case::Reply;
 use crate::domain::evidence::ReplyKind;
 
-/// What a call without tools is told when the script has nothing for it.
-pub const SIDE_TEXT: &str = "(side reply)";
 /// What a call beyond the script is told.
 pub const OVERRUN_TEXT: &str = "(end of script)";
 
 /// The replies of one launch that are still to be given.
 #[derive(Debug, Default)]
 pub struct Script {
-    /// Steps with the number that they have in the file, from 1, and how often they still serve.
-    steps: VecDeque<(usize, Reply, u32)>,
-    side: VecDeque<(usize, Reply, u32)>,
+    steps: Queue,
+    side: Queue,
 }
+
+/// Steps with the number that they have in the file, from 1, and how often they still serve.
+type Queue = VecDeque<(usize, Reply, u32)>;
 
 impl Script {
     pub fn new(replies: Vec<Reply>) -> Self {
@@ -34,26 +34,25 @@ impl Script {
         script
     }
 
-    /// The reply to the next request; `side` says that it offers no tools.
-    pub fn next(&mut self, side: bool) -> (ReplyKind, Reply) {
-        let queue = if side {
-            &mut self.side
-        } else {
-            &mut self.steps
-        };
-        match queue.front_mut() {
-            Some((number, reply, left)) => {
-                let answer = (ReplyKind::Step(*number), reply.clone());
-                *left -= 1;
-                if *left == 0 {
-                    queue.pop_front();
-                }
-                answer
-            }
-            None if side => (ReplyKind::Side, said(SIDE_TEXT)),
-            None => (ReplyKind::Overrun, said(OVERRUN_TEXT)),
-        }
+    /// The reply to the next request of the conversation.
+    pub fn step(&mut self) -> (ReplyKind, Option<Reply>) {
+        next(&mut self.steps).unwrap_or_else(|| (ReplyKind::Overrun, Some(said(OVERRUN_TEXT))))
     }
+
+    /// The reply to the next side call; `text` when the script has none.
+    pub fn side(&mut self, text: String) -> (ReplyKind, Option<Reply>) {
+        next(&mut self.side).unwrap_or_else(|| (ReplyKind::Side, Some(said(&text))))
+    }
+}
+
+fn next(queue: &mut Queue) -> Option<(ReplyKind, Option<Reply>)> {
+    let (number, reply, left) = queue.front_mut()?;
+    let answer = (ReplyKind::Step(*number), Some(reply.clone()));
+    *left -= 1;
+    if *left == 0 {
+        queue.pop_front();
+    }
+    Some(answer)
 }
 
 fn said(text: &str) -> Reply {
@@ -80,12 +79,16 @@ mod tests {
         };
         let mut script = Script::new(vec![step("a", Some(2)), summary, step("b", None)]);
         let mut check = |side: bool, kind: ReplyKind, text: &str| {
-            let (seen, reply) = script.next(side);
-            assert_eq!((seen, reply.say.as_deref()), (kind, Some(text)));
+            let (seen, reply) = match side {
+                true => script.side("canned".to_owned()),
+                false => script.step(),
+            };
+            let said = reply.expect("a reply").say;
+            assert_eq!((seen, said.as_deref()), (kind, Some(text)));
         };
         check(false, ReplyKind::Step(1), "a");
         check(true, ReplyKind::Step(2), "summary");
-        check(true, ReplyKind::Side, SIDE_TEXT);
+        check(true, ReplyKind::Side, "canned");
         check(false, ReplyKind::Step(1), "a");
         check(false, ReplyKind::Step(3), "b");
         check(false, ReplyKind::Overrun, OVERRUN_TEXT);

@@ -1,42 +1,43 @@
-//! The listener's side: one server a cell, which lives through all its launches and keeps every request.
+//! The listener's side: one server a cell, which lives through all its launches. What a candidate does to it (floods,
+//! half requests, bodies without end) costs bounded memory: bodies are limited, the larger ones are read one at a time,
+//! and no more than so many connections are open.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 use std::io;
 use std::net::TcpListener;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
+use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::stream::{self, StreamExt};
-use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Empty, Full, Limited, StreamBody};
-use hyper::body::{Frame, Incoming};
-use hyper::header::{CONTENT_TYPE, RETRY_AFTER};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
-use tokio::sync::watch;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::task::JoinHandle;
 
-use super::launches::Launches;
-use super::wire::{self, Answer};
+use super::answer::{self, Answer, Outgoing, Question};
+use super::connections::{Busy, Connections, Slot};
+use super::launches::Asked;
+use super::record::{self, Arrived, Record, Taken, Want};
+use super::sample::side_text;
+use super::sending::{Sending, response};
+use super::wire::{self, Problem, Target, Wanted, Wire};
 use crate::domain::case::Reply;
-use crate::domain::evidence::{Exchange, KEPT_HEADERS, ReplyKind};
+use crate::domain::evidence::{KEPT_HEADERS, ReplyKind, SentEnd};
 
-/// What comes before `/chat/completions`; launches beside others have a folder of their own before it.
-pub const BASE_PATH: &str = "/v1";
-
-/// A request's body may be so long; a longer one is refused and kept as a bad request.
+/// A request's body may be so long, and weigh so much once it is parsed; one over that is answered 413.
 const BODY_LIMIT_BYTES: usize = 32 << 20;
-/// Requests kept of a launch, and bytes of them; more are answered but not kept, and count as overruns.
-const KEPT_REQUESTS: usize = 2_000;
-const KEPT_BYTES: usize = 64 << 20;
-/// Connections served at the same time; further ones wait.
-const CONNECTIONS: usize = 64;
-/// Between the last byte of a cut reply and the end of its connection.
-const FLUSH_PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
+const BODY_LIMIT_WEIGHT: usize = 128 << 20;
+/// Bodies over this are read and parsed one at a time.
+const SMALL_BODY_BYTES: usize = 1 << 20;
+/// The head of a request may be so long.
+const HEAD_LIMIT_BYTES: usize = 64 << 10;
+/// So much of a path and of a header is kept.
+const KEPT_CHARS: usize = 1_000;
 
 #[derive(Debug, thiserror::Error)]
 pub enum MockError {
@@ -47,15 +48,8 @@ pub enum MockError {
 /// A running mock. Dropped, it closes the listener and every connection.
 #[derive(Debug)]
 pub struct Mock {
-    state: Arc<State>,
+    record: Record,
     server: JoinHandle<()>,
-}
-
-#[derive(Debug)]
-struct State {
-    launches: Mutex<Launches>,
-    /// Counts what happened: a request came, a held one was released.
-    news: watch::Sender<u64>,
 }
 
 impl Mock {
@@ -63,41 +57,35 @@ impl Mock {
     pub fn serve(listener: TcpListener) -> Result<Self, MockError> {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let state = Arc::new(State {
-            launches: Mutex::new(Launches::default()),
-            news: watch::Sender::new(0),
-        });
-        let server = tokio::spawn(accept(listener, state.clone()));
-        Ok(Self { state, server })
+        let record = Record::new();
+        let server = tokio::spawn(accept(listener, record.clone()));
+        Ok(Self { record, server })
     }
 
     /// A launch begins: from now on this script answers what is asked below `base_path`. The replies to the requests
     /// of these numbers (from 1, among those with tools) wait until they are released or the launch is over.
     pub fn begin(&self, base_path: &str, replies: Vec<Reply>, held: BTreeSet<usize>) {
-        self.state.launches().begin(base_path, replies, held);
+        self.record.begin(base_path, replies, held);
     }
 
-    /// The launch is over: everything that it asked, in the order of arrival.
-    pub fn end(&self, base_path: &str) -> Vec<Exchange> {
-        let exchanges = self.state.launches().end(base_path);
-        self.state.tell();
-        exchanges
+    /// The launch is over: everything that it asked.
+    pub fn end(&self, base_path: &str) -> Asked {
+        self.record.end(base_path)
     }
 
     /// Requests with tools that the launch has made.
     pub fn n_requests(&self, base_path: &str) -> usize {
-        self.state.launches().n_main(base_path)
+        self.record.n_main(base_path)
     }
 
     /// Lets the reply to a held request go.
     pub fn release(&self, base_path: &str, request: usize) {
-        self.state.launches().release(base_path, request);
-        self.state.tell();
+        self.record.release(base_path, request);
     }
 
     /// Changes whenever a request comes.
     pub fn news(&self) -> watch::Receiver<u64> {
-        self.state.news.subscribe()
+        self.record.news()
     }
 }
 
@@ -107,295 +95,241 @@ impl Drop for Mock {
     }
 }
 
-impl State {
-    fn launches(&self) -> MutexGuard<'_, Launches> {
-        self.launches.lock().expect("no holder of this lock panics")
-    }
-
-    fn tell(&self) {
-        self.news.send_modify(|n| *n += 1);
-    }
-
-    async fn until_released(&self, base_path: &str, request: usize) {
-        let released = |_: &u64| !self.launches().is_held(base_path, request);
-        // The sender lives as long as we do.
-        let _ = self.news.subscribe().wait_for(released).await;
-    }
+/// What all connections of a mock share.
+struct Shared {
+    record: Record,
+    large_body: Semaphore,
 }
 
-async fn accept(listener: tokio::net::TcpListener, state: Arc<State>) {
-    // The set dies with this task, and all connections with it.
-    let mut connections = JoinSet::new();
+async fn accept(listener: tokio::net::TcpListener, record: Record) {
+    let mut connections = Connections::default();
+    let shared = Arc::new(Shared {
+        record,
+        large_body: Semaphore::new(1),
+    });
     loop {
-        while connections.len() >= CONNECTIONS {
-            connections.join_next().await;
-        }
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             // The peer is gone already, or descriptors are short; both pass.
             Err(_) => {
-                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+                tokio::time::sleep(Duration::from_millis(10)).await;
                 continue;
             }
         };
         let _ = stream.set_nodelay(true);
-        let state = state.clone();
-        connections.spawn(async move {
+        connections.room().await;
+        let shared = shared.clone();
+        connections.serve(|slot| async move {
             let service = service_fn(move |request| {
-                let state = state.clone();
-                async move { Ok::<_, Infallible>(respond(request, &state).await) }
+                let (shared, slot) = (shared.clone(), slot.clone());
+                async move { respond(request, &shared, &slot).await }
             });
             // A peer that breaks the protocol ends its own connection, nothing else.
             let _ = hyper::server::conn::http1::Builder::new()
+                .auto_date_header(false)
+                .max_buf_size(HEAD_LIMIT_BYTES)
                 .serve_connection(TokioIo::new(stream), service)
                 .await;
         });
-        while connections.try_join_next().is_some() {}
     }
 }
 
-type Body = BoxBody<Bytes, io::Error>;
-
-async fn respond(request: Request<Incoming>, state: &State) -> Response<Body> {
+/// An error ends the connection without an answer.
+async fn respond(
+    request: Request<Incoming>,
+    shared: &Shared,
+    slot: &Arc<Slot>,
+) -> io::Result<Response<Sending>> {
     let (head, body) = request.into_parts();
-    let body = Limited::new(body, BODY_LIMIT_BYTES).collect().await;
-    let bytes = body.map(|body| body.to_bytes()).unwrap_or_default();
-    let (answer, main) = answer(&head, &bytes, &mut state.launches());
-    state.tell();
-    if let Some((base_path, request)) = main {
-        state.until_released(&base_path, request).await;
+    let path = head.uri.path().to_owned();
+    let (launch, path) = shared.record.launch_of(&path).unwrap_or((0, &path));
+    let mut upload = Upload {
+        record: &shared.record,
+        launch,
+        head: Some(head),
+        bytes: BytesMut::new(),
+    };
+    let body = upload.read(body, &shared.large_body).await?;
+    let head = upload.head.take().expect("taken here only");
+    let busy = Busy::on(slot);
+    let asked = Wanted::of(head.method.as_str(), path);
+    let question = match body {
+        Some((bytes, _one_at_a_time)) => read(&head, asked, &bytes),
+        None => outside(&head, asked, Value::Null, ReplyKind::TooLarge),
+    };
+    let Some(taken) = shared.record.take(launch, question.arrived) else {
+        // Asked between two launches.
+        return Err(io::Error::other("no launch runs"));
+    };
+    match question.answer {
+        Answered::Already(out) => Ok(response(out, taken.entry, busy)),
+        Answered::ByScript(wire, question) => scripted(wire, &question, taken, busy).await,
     }
-    send(answer).await
 }
 
-/// The answer to a request, which is kept; and for one with tools its launch and its number there.
-fn answer(
-    head: &Parts,
-    bytes: &Bytes,
-    launches: &mut Launches,
-) -> (Answer, Option<(String, usize)>) {
-    let Some(served) = launches.of(head.uri.path()) else {
-        return (wire::error(404, "not_found", None), None);
-    };
-    let parsed: Option<Value> = serde_json::from_slice(bytes).ok().filter(Value::is_object);
-    let known = head.method == Method::POST
-        && head.uri.path() == format!("{}/chat/completions", served.base_path);
-    // An empty list is that of a role without tools: still the conversation.
-    let side = parsed
-        .as_ref()
-        .is_some_and(|body| body.get("tools").is_none_or(Value::is_null));
-    let main = (known && parsed.is_some() && !side).then(|| {
-        served.n_main += 1;
-        (served.base_path.clone(), served.n_main)
-    });
-    served.n_requests += 1;
-    let (kind, answer) = match (&parsed, known) {
-        (_, false) => (ReplyKind::NotFound, wire::error(404, "not_found", None)),
-        (None, true) => (ReplyKind::BadRequest, wire::error(400, "bad_request", None)),
-        (Some(body), true) => {
-            let (kind, reply) = served.script.next(side);
-            let answer = wire::answer(served.n_requests, body, &reply);
-            (kind, answer)
+/// A request on its way in. Dropped before its end, it is kept as one that the candidate broke off.
+struct Upload<'a> {
+    record: &'a Record,
+    launch: usize,
+    head: Option<Parts>,
+    bytes: BytesMut,
+}
+
+impl Upload<'_> {
+    /// The whole body; `None` when it is too large. A larger one comes with the permit that its like wait for.
+    async fn read<'s>(
+        &mut self,
+        mut body: Incoming,
+        large_body: &'s Semaphore,
+    ) -> io::Result<Option<(Bytes, Option<SemaphorePermit<'s>>)>> {
+        let mut permit = None;
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame.map_err(io::Error::other)?.into_data() else {
+                continue;
+            };
+            let n_bytes = self.bytes.len() + data.len();
+            if n_bytes > BODY_LIMIT_BYTES {
+                return Ok(None);
+            }
+            if n_bytes > SMALL_BODY_BYTES && permit.is_none() {
+                permit = Some(large_body.acquire().await.expect("is never closed"));
+            }
+            self.bytes.extend_from_slice(&data);
+        }
+        let bytes = self.bytes.split().freeze();
+        Ok((record::weight(&bytes) <= BODY_LIMIT_WEIGHT).then_some((bytes, permit)))
+    }
+}
+
+impl Drop for Upload<'_> {
+    fn drop(&mut self) {
+        if let Some(head) = self.head.take() {
+            let text = String::from_utf8_lossy(&self.bytes).into_owned();
+            let want = Want::Nothing(ReplyKind::Unfinished);
+            let _left = self
+                .record
+                .take(self.launch, arrived(&head, text.into(), want));
+        }
+    }
+}
+
+/// A request as it was understood.
+struct Understood {
+    arrived: Arrived,
+    answer: Answered,
+}
+
+enum Answered {
+    Already(Outgoing),
+    ByScript(&'static dyn Wire, Question),
+}
+
+fn read(head: &Parts, asked: Wanted<'_>, bytes: &[u8]) -> Understood {
+    let parsed = serde_json::from_slice(bytes).ok().filter(Value::is_object);
+    let mut understood = match (asked, parsed) {
+        (Wanted::Turn(wire, target), Some(body)) => turn(head, wire, &target, body),
+        (asked, parsed) => {
+            let kind = match asked {
+                Wanted::Turn(..) => ReplyKind::BadRequest,
+                Wanted::Service(_) => ReplyKind::Service,
+                Wanted::Unknown => ReplyKind::NotFound,
+            };
+            let body = parsed.unwrap_or_else(|| String::from_utf8_lossy(bytes).into());
+            outside(head, asked, body, kind)
         }
     };
-    served.n_bytes += bytes.len();
-    let kept = served.exchanges.len() < KEPT_REQUESTS && served.n_bytes <= KEPT_BYTES;
-    let at_ms = u64::try_from(served.since.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let body = match (kept, parsed) {
-        (true, Some(body)) => body,
-        (true, None) => Value::String(String::from_utf8_lossy(bytes).into_owned()),
-        (false, _) => Value::Null,
-    };
-    if kept || served.exchanges.len() < 2 * KEPT_REQUESTS {
-        served.exchanges.push(Exchange {
-            at_ms,
-            method: head.method.to_string(),
-            path: head.uri.path().to_owned(),
-            headers: kept_headers(&head.headers),
-            body,
-            side,
-            reply: if kept { kind } else { ReplyKind::Overrun },
-        });
-    }
-    (answer, main)
+    let n_forms = 1 + usize::from(understood.arrived.chat.is_some());
+    understood.arrived.weight = record::weight(bytes) * n_forms;
+    understood
 }
 
-fn kept_headers(headers: &hyper::HeaderMap) -> BTreeMap<String, String> {
-    KEPT_HEADERS
-        .into_iter()
+/// A call of the model.
+fn turn(head: &Parts, wire: &'static dyn Wire, target: &Target<'_>, body: Value) -> Understood {
+    let chat = wire.to_chat(target, &body);
+    let form = chat.as_ref().unwrap_or(&body);
+    let question = Question::of(form);
+    // An empty list is that of a role without tools: still the conversation.
+    let want = match form.get("tools").is_none_or(Value::is_null) {
+        true => Want::Side(side_text(form)),
+        false => Want::Step,
+    };
+    let mut arrived = arrived(head, body, want);
+    arrived.chat = chat;
+    Understood {
+        arrived,
+        answer: Answered::ByScript(wire, question),
+    }
+}
+
+/// What takes nothing from the script.
+fn outside(head: &Parts, asked: Wanted<'_>, body: Value, kind: ReplyKind) -> Understood {
+    let error = |status: u16| {
+        let problem = Problem::of(status);
+        let body = match asked {
+            Wanted::Turn(wire, _) => wire.error(&problem),
+            _ => wire::unknown(&problem),
+        };
+        answer::error(problem, body)
+    };
+    let out = match (kind, &asked) {
+        (ReplyKind::Service, Wanted::Service(body)) => answer::fixed(body),
+        (ReplyKind::TooLarge, _) => error(413),
+        (ReplyKind::BadRequest, _) => error(400),
+        _ => error(404),
+    };
+    Understood {
+        arrived: arrived(head, body, Want::Nothing(kind)),
+        answer: Answered::Already(out),
+    }
+}
+
+async fn scripted(
+    wire: &dyn Wire,
+    question: &Question,
+    taken: Taken,
+    busy: Busy,
+) -> io::Result<Response<Sending>> {
+    taken.released().await;
+    let Taken {
+        n,
+        reply,
+        mut entry,
+        ..
+    } = taken;
+    let reply = reply.expect("a call of the model gets a reply");
+    if let Some(ms) = reply.delay_ms {
+        tokio::time::sleep(Duration::from_millis(ms.into())).await;
+    }
+    match answer::answer(wire, n, question, &reply) {
+        Answer::Send(out) => Ok(response(out, entry, busy)),
+        Answer::Hang => std::future::pending().await,
+        Answer::Drop => {
+            entry.ended(SentEnd::Cut);
+            Err(io::Error::other("dropped by the script"))
+        }
+    }
+}
+
+fn arrived(head: &Parts, body: Value, want: Want) -> Arrived {
+    let cut = |text: &str| text.chars().take(KEPT_CHARS).collect::<String>();
+    let headers: BTreeMap<String, String> = KEPT_HEADERS
+        .iter()
         .filter_map(|name| {
-            let value = headers.get(name)?;
+            let value = head.headers.get(*name)?;
             Some((
-                name.to_owned(),
-                String::from_utf8_lossy(value.as_bytes()).into_owned(),
+                (*name).to_owned(),
+                cut(&String::from_utf8_lossy(value.as_bytes())),
             ))
         })
-        .collect()
-}
-
-async fn send(answer: Answer) -> Response<Body> {
-    match answer {
-        Answer::Whole {
-            status,
-            content_type,
-            retry_after_s,
-            body,
-        } => {
-            let mut response = Response::new(whole(body));
-            *response.status_mut() =
-                StatusCode::from_u16(status).expect("a checked script gives a status");
-            let headers = response.headers_mut();
-            headers.insert(CONTENT_TYPE, content_type.parse().expect("a constant"));
-            if let Some(seconds) = retry_after_s {
-                headers.insert(RETRY_AFTER, seconds.into());
-            }
-            response
-        }
-        Answer::Cut { content_type, body } => {
-            // An error right behind the piece would take it along: what is not sent yet is dropped with the connection.
-            let piece = stream::iter([Ok(Frame::data(Bytes::from(body)))]);
-            let cut = stream::once(async {
-                tokio::time::sleep(FLUSH_PAUSE).await;
-                Err(io::Error::other("cut by the script"))
-            });
-            let mut response = Response::new(BodyExt::boxed(StreamBody::new(piece.chain(cut))));
-            let headers = response.headers_mut();
-            headers.insert(CONTENT_TYPE, content_type.parse().expect("a constant"));
-            response
-        }
-        Answer::Hang => {
-            std::future::pending::<()>().await;
-            Response::new(Empty::new().map_err(|never| match never {}).boxed())
-        }
-    }
-}
-
-fn whole(body: Vec<u8>) -> Body {
-    Full::new(Bytes::from(body))
-        .map_err(|never| match never {})
-        .boxed()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::{Read, Write};
-    use std::net::{SocketAddr, TcpStream};
-
-    use super::*;
-    use crate::domain::case::Fault;
-
-    /// One request over a connection of its own; everything that comes back until the end.
-    fn ask(at: SocketAddr, path: &str, body: &str) -> String {
-        let mut stream = TcpStream::connect(at).expect("connects");
-        write!(
-            stream,
-            "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer k\r\ncontent-length: {}\r\n\r\n{body}",
-            body.len()
-        )
-        .expect("writes");
-        let mut out = Vec::new();
-        let _ = stream.read_to_end(&mut out);
-        String::from_utf8_lossy(&out).into_owned()
-    }
-
-    #[test]
-    fn requests_are_answered_in_order_and_kept() {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .expect("a runtime");
-        let _guard = runtime.enter();
-        let listener = TcpListener::bind("127.0.0.1:0").expect("binds");
-        let at = listener.local_addr().expect("bound");
-        let mock = Mock::serve(listener).expect("serves");
-        let begin = |replies| mock.begin(BASE_PATH, replies, BTreeSet::new());
-        begin(vec![
-            Reply {
-                say: Some("first".into()),
-                ..Reply::default()
-            },
-            Reply {
-                fault: Some(Fault::Status),
-                code: Some(429),
-                retry_after_s: Some(7),
-                ..Reply::default()
-            },
-            Reply {
-                fault: Some(Fault::Cut),
-                after_bytes: Some(20),
-                ..Reply::default()
-            },
-        ]);
-        let tools = r#"{"model":"m","messages":[],"tools":[{}]}"#;
-        assert!(ask(at, "/v1/chat/completions", tools).contains("first"));
-        let limited = ask(at, "/v1/chat/completions", tools);
-        assert!(limited.starts_with("HTTP/1.1 429") && limited.contains("retry-after: 7"));
-        let cut = ask(at, "/v1/chat/completions", tools);
-        assert!(
-            cut.contains("{\"id\":") && !cut.contains("finish_reason"),
-            "{cut}"
-        );
-        assert!(ask(at, "/v1/models", "{}").starts_with("HTTP/1.1 404"));
-        assert!(ask(at, "/v1/chat/completions", "{").starts_with("HTTP/1.1 400"));
-        assert!(ask(at, "/v1/chat/completions", tools).contains("end of script"));
-
-        let kinds: Vec<ReplyKind> = mock
-            .end(BASE_PATH)
-            .into_iter()
-            .map(|exchange| exchange.reply)
-            .collect();
-        let expected = [
-            ReplyKind::Step(1),
-            ReplyKind::Step(2),
-            ReplyKind::Step(3),
-            ReplyKind::NotFound,
-            ReplyKind::BadRequest,
-            ReplyKind::Overrun,
-        ];
-        assert_eq!(kinds, expected);
-        drop(mock);
-        std::thread::sleep(std::time::Duration::from_millis(50));
-        assert!(TcpStream::connect(at).is_err(), "the listener is closed");
-    }
-
-    #[test]
-    fn launches_are_told_apart_by_their_path_and_a_held_reply_waits() {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .expect("a runtime");
-        let _guard = runtime.enter();
-        let listener = TcpListener::bind("127.0.0.1:0").expect("binds");
-        let at = listener.local_addr().expect("bound");
-        let mock = Mock::serve(listener).expect("serves");
-        let say = |text: &str| {
-            vec![Reply {
-                say: Some(text.into()),
-                ..Reply::default()
-            }]
-        };
-        let tools = r#"{"model":"m","messages":[],"tools":[{}]}"#;
-        mock.begin(BASE_PATH, say("first"), BTreeSet::from([1]));
-        mock.begin("/launch-2/v1", say("second"), BTreeSet::new());
-        let held = std::thread::spawn(move || ask(at, "/v1/chat/completions", tools));
-        let mut news = mock.news();
-        runtime.block_on(async {
-            while mock.n_requests(BASE_PATH) == 0 {
-                news.changed().await.expect("the mock lives");
-            }
-        });
-        assert!(ask(at, "/launch-2/v1/chat/completions", tools).contains("second"));
-        assert!(ask(at, "/elsewhere", "{}").starts_with("HTTP/1.1 404"));
-        assert!(!held.is_finished());
-        mock.release(BASE_PATH, 1);
-        assert!(held.join().expect("answers").contains("first"));
-        assert_eq!(
-            mock.end(BASE_PATH).len(),
-            2,
-            "with what lies below no base path"
-        );
-        assert_eq!(mock.end("/launch-2/v1").len(), 1);
+        .collect();
+    let path = head.uri.path_and_query();
+    Arrived {
+        method: cut(head.method.as_str()),
+        path: cut(path.map_or_else(|| head.uri.path(), |path| path.as_str())),
+        headers,
+        body,
+        chat: None,
+        weight: 0,
+        want,
     }
 }

@@ -34,7 +34,7 @@ pub use launch::{DEFAULT_TIME_LIMIT_S, Key, Launch, Route, StdinIs, key_bytes};
 pub use moment::{Alongside, Moment, Signal, SignalSent};
 pub use origin::{Method, Origin, Variable};
 pub use places::Places;
-pub use reply::{Call, Fault, Reply, When};
+pub use reply::{Call, Fault, Finish, Reply, When};
 
 use super::clause::{ClauseId, Scenario};
 use super::expect::Expect;

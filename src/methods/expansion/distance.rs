@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::scenario::{Lies, calls, lies};
-use crate::domain::case::{Case, Entry, Fault};
+use crate::domain::case::{Case, Entry};
 
 /// What each part weighs; they need not add up to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
@@ -75,10 +75,13 @@ fn steps(case: &Case) -> Vec<String> {
         steps.push(format!("launch {:?}", launch.route));
         for reply in &launch.script {
             if let Some(fault) = reply.fault {
-                steps.push(format!("fault {}", fault_shape(fault)));
+                steps.push(format!("fault {}", fault.as_str()));
             }
             for call in reply.all_calls() {
                 steps.push(format!("call {}", call.call));
+            }
+            if reply.is_raw() {
+                steps.push("body".to_owned());
             }
             if reply.say.is_some() {
                 steps.push("say".to_owned());
@@ -96,17 +99,6 @@ fn steps(case: &Case) -> Vec<String> {
         }
     }
     steps
-}
-
-fn fault_shape(fault: Fault) -> &'static str {
-    match fault {
-        Fault::Status => "status",
-        Fault::Hang => "hang",
-        Fault::Cut => "cut",
-        Fault::Malformed => "malformed",
-        Fault::Empty => "empty",
-        Fault::ContextLength => "context-length",
-    }
 }
 
 /// Arguments of calls, flags of launches, and the requests of the evaluation API.

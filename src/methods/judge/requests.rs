@@ -79,7 +79,7 @@ pub(super) fn requests(
             picked
                 .iter()
                 .flat_map(|one| {
-                    select(&path, &one.exchange.body, |at| {
+                    select(&path, one.exchange.chat(), |at| {
                         format!("{}, {}", one.place, location::of_request(at))
                     })
                 })
@@ -97,7 +97,7 @@ pub(super) fn requests(
         (None, None) => picked
             .iter()
             .map(|one| Looked {
-                value: one.exchange.body.clone(),
+                value: one.exchange.chat().clone(),
                 place: one.place.clone(),
             })
             .collect(),

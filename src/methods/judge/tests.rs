@@ -33,8 +33,10 @@ fn evidence() -> Evidence {
             { "role": "user", "content": "hi" },
             { "role": "tool", "content": content },
         ] }),
+        chat: None,
         side,
         reply: ReplyKind::Step(1),
+        sent: None,
     };
     Evidence {
         format: EVIDENCE_FORMAT,
@@ -57,6 +59,7 @@ fn evidence() -> Evidence {
             signals_unsent: 0,
             unbound: Vec::new(),
             started_ms: 0,
+            n_requests_unkept: 0,
             requests: vec![
                 exchange("one n17.", false),
                 exchange("side", true),

@@ -1,7 +1,7 @@
 //! A time line as lines of harmless text, cut to limits; a surface only adds colours or markup.
 
 use super::{LaunchStory, MessageStory, RequestStory, Timeline};
-use crate::domain::evidence::{Exit, Text};
+use crate::domain::evidence::{Exit, Sent, SentEnd, Text};
 use crate::domain::visible::{shortened, visible, visible_line};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,6 +103,12 @@ impl Page {
                 self.plain(format!("  … {} requests left out", n - 2 * ends));
             }
         }
+        if launch.n_requests_unkept > 0 {
+            self.plain(format!(
+                "  and {} more requests, of which nothing was kept",
+                launch.n_requests_unkept
+            ));
+        }
         self.output("stdout", &launch.stdout);
         self.output("stderr", &launch.stderr);
         if let Some(screen) = &launch.screen {
@@ -171,7 +177,8 @@ impl Page {
             self.plain(format!("    body {body}"));
         }
         let reply = self.cut(&request.reply);
-        self.plain(format!("    ← {reply}"));
+        let sent = request.sent.as_ref().map(sent).unwrap_or_default();
+        self.plain(format!("    ← {reply}{sent}"));
     }
 
     fn message(&mut self, message: &MessageStory) {
@@ -263,5 +270,34 @@ fn quoted(arg: &str) -> String {
         arg.to_owned()
     } else {
         format!("'{}'", visible_line(arg).replace('\'', "'\\''"))
+    }
+}
+
+/// What went out and when, in brackets.
+fn sent(sent: &Sent) -> String {
+    let seconds = |ms: Option<u64>| format!("{:.2} s", ms.unwrap_or_default() as f64 / 1000.0);
+    let ended = seconds(sent.ended_ms);
+    let Some(status) = sent.status else {
+        return match sent.end {
+            SentEnd::Left => format!(" (the candidate left before any answer at {ended})"),
+            SentEnd::Open => " (no answer to the end of the launch)".to_owned(),
+            SentEnd::Whole | SentEnd::Cut => format!(" (connection ended at {ended})"),
+        };
+    };
+    let n_bytes = sent.n_bytes;
+    match sent.end {
+        SentEnd::Whole => {
+            let began = seconds(sent.began_ms);
+            let span = match began == ended {
+                true => format!("at {ended}"),
+                false => format!("from {began} to {ended}"),
+            };
+            format!(" ({status}, {n_bytes} bytes {span})")
+        }
+        SentEnd::Cut => format!(" ({status}, cut after {n_bytes} bytes at {ended})"),
+        SentEnd::Left => {
+            format!(" ({status}, the candidate left after {n_bytes} bytes at {ended})")
+        }
+        SentEnd::Open => format!(" ({status}, {n_bytes} bytes, then open to the end)"),
     }
 }

@@ -13,8 +13,8 @@ use serde::Serialize;
 pub use files::{FileChange, changes};
 pub use lines::{Limits, Line, LineKind, lines};
 
-use crate::domain::case::{Bindings, Case, Fault, Reply};
-use crate::domain::evidence::{Evidence, Exchange, Exit, LaunchEvidence, ReplyKind, Text};
+use crate::domain::case::{Bindings, Case, Fault, Finish, Reply};
+use crate::domain::evidence::{Evidence, Exchange, Exit, LaunchEvidence, ReplyKind, Sent, Text};
 use messages::fresh;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,6 +30,8 @@ pub struct Timeline {
 pub struct LaunchStory {
     pub argv: Vec<String>,
     pub requests: Vec<RequestStory>,
+    /// Further requests, of which nothing was kept.
+    pub n_requests_unkept: usize,
     pub stdout: Text,
     pub stderr: Text,
     pub screen: Option<String>,
@@ -59,6 +61,8 @@ pub struct RequestStory {
     /// A body that is no object with messages, as it came.
     pub other_body: Option<String>,
     pub reply: String,
+    /// What went out; unknown of older runs.
+    pub sent: Option<Sent>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -114,6 +118,7 @@ fn launch(launch: &LaunchEvidence, script: &[Reply], bindings: &Bindings) -> Lau
     LaunchStory {
         argv: launch.argv.iter().map(|arg| bindings.redact(arg)).collect(),
         requests,
+        n_requests_unkept: launch.n_requests_unkept,
         stdout: text(&launch.stdout),
         stderr: text(&launch.stderr),
         screen: launch.screen.as_deref().map(|s| bindings.redact(s)),
@@ -133,11 +138,13 @@ fn request(
     bindings: &Bindings,
 ) -> RequestStory {
     let usual = exchange.method == "POST" && exchange.path.ends_with("/chat/completions");
-    let n_tools = exchange.body["tools"].as_array().map_or(0, Vec::len);
+    let chat = exchange.chat();
+    let n_tools = chat["tools"].as_array().map_or(0, Vec::len);
     let mut story = RequestStory {
         number,
         at_ms: exchange.at_ms,
-        unusual: (!usual).then(|| format!("{} {}", exchange.method, exchange.path)),
+        unusual: (!usual)
+            .then(|| bindings.redact(&format!("{} {}", exchange.method, exchange.path))),
         side: exchange.side,
         n_tools,
         n_messages: 0,
@@ -145,11 +152,12 @@ fn request(
         n_dropped: 0,
         fresh: Vec::new(),
         other_body: None,
-        reply: bindings.redact(&reply(&exchange.reply, script)),
+        reply: bindings.redact(&reply(exchange.reply, script)),
+        sent: exchange.sent,
     };
-    match exchange.body["messages"].as_array() {
+    match chat["messages"].as_array() {
         Some(messages) => {
-            let earlier = before.and_then(|before| before.body["messages"].as_array());
+            let earlier = before.and_then(|before| before.chat()["messages"].as_array());
             let earlier = earlier.map_or(&[][..], Vec::as_slice);
             story.n_messages = messages.len();
             story.n_kept = messages
@@ -174,7 +182,7 @@ fn request(
     story
 }
 
-fn reply(kind: &ReplyKind, script: &[Reply]) -> String {
+fn reply(kind: ReplyKind, script: &[Reply]) -> String {
     match kind {
         ReplyKind::Step(number) => match script.get(number.saturating_sub(1)) {
             Some(reply) => format!("step {number}: {}", words(reply)),
@@ -182,8 +190,11 @@ fn reply(kind: &ReplyKind, script: &[Reply]) -> String {
         },
         ReplyKind::Side => "the fixed text for a call without tools".to_owned(),
         ReplyKind::Overrun => "the fixed text beyond the script".to_owned(),
+        ReplyKind::Service => "a fixed answer: no call of the model".to_owned(),
         ReplyKind::NotFound => "404: no path of the protocol".to_owned(),
         ReplyKind::BadRequest => "400: no JSON object".to_owned(),
+        ReplyKind::TooLarge => "413: the body is too large".to_owned(),
+        ReplyKind::Unfinished => "nothing: the request was broken off".to_owned(),
     }
 }
 
@@ -199,8 +210,20 @@ fn words(reply: &Reply) -> String {
         });
         parts.push(format!("calls {} {}", call.call, with.unwrap_or_default()));
     }
+    if reply.is_raw() {
+        parts.push("a body as the script has it".to_owned());
+    }
+    if let Some(finish) = reply.finish {
+        parts.push(match finish {
+            Finish::Length => "stopped at the limit of its length".to_owned(),
+            Finish::Filter => "stopped by a filter".to_owned(),
+        });
+    }
     if let Some(fault) = reply.fault {
         parts.push(match fault {
+            Fault::Drop => "no answer and the end of the connection".to_owned(),
+            Fault::Stall => "silence in the middle".to_owned(),
+            Fault::ErrorEvent => "an error in the middle".to_owned(),
             Fault::Status => format!("status {}", reply.code.unwrap_or_default()),
             Fault::Hang => "no answer".to_owned(),
             Fault::Cut => "cut in the middle".to_owned(),
@@ -220,7 +243,7 @@ mod tests {
 
     use super::*;
     use crate::domain::case::CaseId;
-    use crate::domain::evidence::EVIDENCE_FORMAT;
+    use crate::domain::evidence::{EVIDENCE_FORMAT, SentEnd};
 
     fn exchange(side: bool, messages: Value, reply: ReplyKind) -> Exchange {
         Exchange {
@@ -229,8 +252,10 @@ mod tests {
             path: "/v1/chat/completions".into(),
             headers: BTreeMap::new(),
             body: json!({ "messages": messages, "tools": [{}, {}] }),
+            chat: None,
             side,
             reply,
+            sent: None,
         }
     }
 
@@ -255,6 +280,7 @@ mod tests {
                 signals_unsent: 0,
                 unbound: Vec::new(),
                 started_ms: 0,
+                n_requests_unkept: 0,
                 requests,
                 duration_ms: 310,
                 cpu_ms: 200,
@@ -270,12 +296,19 @@ mod tests {
     fn only_new_messages_are_told_and_side_calls_stand_apart() {
         let system = json!({"role": "system", "content": "be good"});
         let user = json!({"role": "user", "content": "say s-7f3a"});
+        let sent = Sent {
+            status: Some(200),
+            began_ms: Some(20),
+            ended_ms: Some(1_500),
+            n_bytes: 40,
+            end: SentEnd::Left,
+        };
         let call = json!({"role": "assistant", "content": null, "tool_calls": [
             {"id": "call-1", "type": "function",
              "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}}]});
         let result = json!({"role": "tool", "tool_call_id": "call-1", "content": "error: s-7f3a"});
         let summary = json!({"role": "user", "content": "<summary>x</summary>"});
-        let timeline = tell(
+        let mut timeline = tell(
             &evidence(vec![
                 exchange(false, json!([system, user]), ReplyKind::Step(1)),
                 exchange(
@@ -288,6 +321,8 @@ mod tests {
             ]),
             None,
         );
+        timeline.launches[0].requests[0].sent = Some(sent);
+        timeline.launches[0].n_requests_unkept = 7;
         let requests = &timeline.launches[0].requests;
         let numbers: Vec<_> = requests
             .iter()
@@ -312,6 +347,8 @@ mod tests {
         check("␛[2Jdone {nonce:secret}");
         check("3 of the messages before are gone");
         check("the fixed text beyond the script");
+        check("← step 1 (200, the candidate left after 40 bytes at 1.50 s)");
+        check("and 7 more requests, of which nothing was kept");
         check("exit 0 after 0.31 s");
         assert!(!text.contains('\x1b'));
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::terminal::{self, Terminal};
 use super::{CANDIDATE, PORT};
 use crate::adapters::folders;
+use crate::adapters::mock::Asked;
 use crate::adapters::sandbox::{Ended, Exit, Launch, Stdio};
 use crate::domain::case::{self, Bindings, Reply, Route, StdinIs};
 use crate::domain::evidence::{self, LaunchEvidence, Text};
@@ -16,7 +17,7 @@ pub(super) fn evidence(
     argv: Vec<String>,
     ended: Ended,
     terminal: Option<Terminal>,
-    requests: Vec<evidence::Exchange>,
+    asked: Asked,
 ) -> LaunchEvidence {
     let text = |bytes: &[u8], cut: bool| Text {
         text: String::from_utf8_lossy(bytes).into_owned(),
@@ -47,7 +48,8 @@ pub(super) fn evidence(
         signals_unsent: 0,
         unbound: Vec::new(),
         started_ms: 0,
-        requests,
+        requests: asked.exchanges,
+        n_requests_unkept: asked.n_unkept,
         duration_ms: millis(ended.duration),
         cpu_ms: millis(ended.cpu),
         out_of_memory: ended.out_of_memory,
@@ -67,6 +69,7 @@ pub(super) fn never_started(launch: &case::Launch, bindings: &Bindings) -> Launc
         unbound: Vec::new(),
         started_ms: 0,
         requests: Vec::new(),
+        n_requests_unkept: 0,
         duration_ms: 0,
         cpu_ms: 0,
         out_of_memory: false,
@@ -172,6 +175,13 @@ fn expand(reply: &Reply, bindings: &Bindings) -> Reply {
     let mut reply = reply.clone();
     reply.say = reply.say.map(|text| bindings.expand(&text));
     reply.with = reply.with.map(|with| bindings.expand_json(&with));
+    reply.body = reply.body.map(|body| bindings.expand_json(&body));
+    for event in &mut reply.events {
+        *event = bindings.expand_json(event);
+    }
+    for value in reply.headers.values_mut() {
+        *value = bindings.expand(value);
+    }
     for call in &mut reply.calls {
         call.with = call.with.as_ref().map(|with| bindings.expand_json(with));
     }

@@ -351,9 +351,9 @@ impl<'a> Play<'a> {
                 while !matches!(terminal.next(self.bindings), Act::Wait | Act::GiveUp) {}
             }
         }
-        let requests = self.mock.end(&running.base_path);
+        let asked = self.mock.end(&running.base_path);
         let launch = &self.case.launches[idx];
-        let mut evidence = launch::evidence(running.argv, ended, running.terminal, requests);
+        let mut evidence = launch::evidence(running.argv, ended, running.terminal, asked);
         evidence.signals_unsent = launch.signals.len() - running.n_sent;
         let started = running.started.duration_since(self.began);
         evidence.started_ms = u64::try_from(started.as_millis()).unwrap_or(u64::MAX);

@@ -5,5 +5,6 @@ pub mod github;
 pub mod index;
 pub mod junit;
 pub mod mock;
+pub mod processes;
 pub mod registry;
 pub mod sandbox;

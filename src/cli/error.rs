@@ -22,6 +22,8 @@ pub enum ExitCode {
     Internal = 5,
     /// The work is done but for units that stayed invalid: our side broke there.
     Invalid = 6,
+    /// The work is done and nothing failed, but repetitions of some cases ended differently.
+    Flaky = 7,
     /// Ctrl-C; what was finished is kept.
     Interrupted = 130,
 }
@@ -35,6 +37,7 @@ Exit codes:
   4  this machine lacks something; the message says what to type
   5  a bug of this program
   6  done, but some units stayed invalid: our side broke there, nothing of it is counted
+  7  done, nothing failed, but some verdicts are flaky: repetitions of a case ended differently
 130  interrupted; what was finished is kept";
 
 impl From<ExitCode> for std::process::ExitCode {

@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long, value_name = "ID")]
     run: Option<String>,
     /// Go on with this run, whatever has been asked for since
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["candidates", "cases", "run", "nonce_seed", "fresh"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["candidates", "cases", "run", "nonce_seed", "fresh", "repeat"])]
     resume: Option<String>,
     /// Begin a new run, also when one of the same is not finished
     #[arg(long)]
@@ -47,6 +47,9 @@ pub struct Args {
     /// Run in an order drawn from this number; verdicts do not depend on it
     #[arg(long, value_name = "N")]
     shuffle: Option<u64>,
+    /// Run each case and control so many times: verdicts that differ are flaky, and what was seen is compared
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
     /// Write the verdicts as JUnit XML too
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -76,7 +79,7 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
         cases: args.cases,
         sandbox: args.sandbox.unwrap_or(settings.sandbox),
         jobs: args.jobs.unwrap_or_else(|| settings.jobs()),
-        repeat: 1,
+        repeat: args.repeat,
         run: args.run,
         resume: args.resume,
         take_up: match args.fresh {
@@ -96,16 +99,19 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
     Ok(code(&summary))
 }
 
-/// A failed verdict is a finding; what our side broke outweighs it, since the result is not whole.
+/// A failed verdict is a finding; what our side broke outweighs it, since the result is not whole. A flaky verdict is
+/// told where nothing is certain to be wrong.
 pub(super) fn code(summary: &Summary) -> ExitCode {
     if summary.n_invalid > 0 {
         ExitCode::Invalid
     } else if summary
         .verdicts
         .iter()
-        .any(|verdict| verdict.outcome.is_finding())
+        .any(|verdict| matches!(verdict.outcome, Outcome::Failed(_)))
     {
         ExitCode::Found
+    } else if summary.unsteady.iter().any(|unit| unit.flaky) {
+        ExitCode::Flaky
     } else {
         ExitCode::Done
     }
@@ -136,6 +142,9 @@ pub(super) fn words(summary: &Summary, context: &Context) -> String {
         &summary.verdicts,
         &summary.plan.facts(),
     )));
+    if !summary.unsteady.is_empty() {
+        line(&table::unsteady(&summary.unsteady));
+    }
     let n_known = summary.n_units - summary.n_run;
     line(&format!(
         "run {} in {}: {} units, {n_known} of them finished before, {:.1} s",

@@ -18,6 +18,9 @@ pub struct Args {
     /// Only this candidate; needed for evidence when the run has several
     #[arg(long, short, value_name = "NAME")]
     candidate: Option<String>,
+    /// Of a run with --repeat: the evidence of this repetition; the first that did not pass unless said
+    #[arg(long, value_name = "N")]
+    repetition: Option<u32>,
     /// Cut nothing
     #[arg(long)]
     full: bool,
@@ -33,6 +36,7 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
         run,
         case,
         candidate: args.candidate,
+        repetition: args.repetition,
     };
     let limits = if args.full {
         Limits::FULL
@@ -72,6 +76,10 @@ fn units(units: &Units, limits: &Limits) -> String {
             line(&format!("candidate {}", visible_line(&unit.candidate)));
         }
         line(&verdict(units, unit));
+        if let Some(unsteady) = &unit.unsteady {
+            line(&format!("  repetitions {}", unsteady.ended.join(", ")));
+            line(summary::differences(unsteady, "    ").trim_end());
+        }
     }
     let case = &units.case;
     line("");
@@ -92,9 +100,10 @@ fn units(units: &Units, limits: &Limits) -> String {
         };
         if let Some(outcome) = &unit.outcome {
             line(&format!(
-                "run {}, candidate {}, attempt {}",
+                "run {}, candidate {}, repetition {}, attempt {}",
                 units.run,
                 visible_line(&unit.candidate),
+                outcome.repetition,
                 outcome.attempt
             ));
         }

@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use super::output::table;
 use crate::domain::results::{Group, Tally};
-use crate::domain::verdict::{Outcome, Reason, Verdict};
+use crate::domain::verdict::{FaultKind, Outcome, Reason, Verdict};
 use crate::domain::visible::{shortened, visible_line};
+use crate::methods::repetition::Unsteady;
 use crate::methods::summary::Summary;
 
 /// Candidates × categories with `passed/counted` in the cells, then what the table leaves out.
@@ -23,6 +24,10 @@ pub fn words(summary: &Summary) -> String {
     if any_invalid {
         header.push("invalid");
     }
+    let any_flaky = summary.all.flaky > 0;
+    if any_flaky {
+        header.push("flaky");
+    }
     let any_not_asked = summary.all.not_asked > 0;
     if any_not_asked {
         header.push("not asked");
@@ -39,6 +44,9 @@ pub fn words(summary: &Summary) -> String {
         }));
         if any_invalid {
             row.push(candidate.all.invalid.to_string());
+        }
+        if any_flaky {
+            row.push(candidate.all.flaky.to_string());
         }
         if any_not_asked {
             row.push(candidate.all.not_asked.to_string());
@@ -64,6 +72,14 @@ pub fn words(summary: &Summary) -> String {
             "\ninvalid  {} ({}): our side broke; they are in no rate",
             summary.all.invalid,
             reasons(summary, false)
+        )
+        .expect("a String");
+    }
+    if any_flaky {
+        write!(
+            text,
+            "\nflaky    {}: their repetitions ended differently; they are in no rate",
+            summary.all.flaky
         )
         .expect("a String");
     }
@@ -122,6 +138,56 @@ pub fn verdict(verdict: &Verdict, more: Option<&str>) -> String {
         .join("\n")
 }
 
+/// Units that are told one by one.
+const SHOWN: usize = 12;
+
+/// Units whose repetitions differ: how each ended, and the first difference of each channel.
+pub fn unsteady(units: &[Unsteady]) -> String {
+    let n_flaky = units.iter().filter(|unit| unit.flaky).count();
+    let mut text = format!(
+        "repeated {n_flaky} units ended differently, {} ended alike but showed something else\n",
+        units.len() - n_flaky
+    );
+    // Those that ended differently first; the order is else that of the run.
+    let (flaky, alike): (Vec<_>, Vec<_>) = units.iter().partition(|unit| unit.flaky);
+    for unit in flaky.into_iter().chain(alike).take(SHOWN) {
+        text += &format!(
+            "  {} · {}: {}\n",
+            visible_line(&unit.candidate),
+            unit.case,
+            unit.ended.join(", ")
+        );
+        text += &differences(unit, "    ");
+    }
+    if units.len() > SHOWN {
+        text += &format!("  … and {} more\n", units.len() - SHOWN);
+    }
+    text
+}
+
+/// The first difference of each channel between two repetitions, one line each and two for what was seen.
+pub fn differences(unit: &Unsteady, indent: &str) -> String {
+    let (one, other) = unit.compared;
+    let shown = |text: &Option<String>| match text {
+        Some(text) => format!("{:?}", shortened(&visible_line(text), 120)),
+        None => "nothing".to_owned(),
+    };
+    let mut text = String::new();
+    for difference in &unit.differences {
+        text += &format!(
+            "{indent}{:<9} {}\n{indent}  {one}: {}\n{indent}  {other}: {}\n",
+            difference.channel.as_str(),
+            visible_line(&difference.place),
+            shown(&difference.one),
+            shown(&difference.other)
+        );
+    }
+    if unit.differences.is_empty() {
+        text += &format!("{indent}nothing differs but what is declared to\n");
+    }
+    text
+}
+
 /// A rate from 0 to 1 in percent with two places, or `n/a`.
 pub fn percent(rate: Option<f64>) -> String {
     rate.map_or_else(|| "n/a".to_owned(), |rate| format!("{:.2} %", 100.0 * rate))
@@ -141,7 +207,7 @@ fn reasons(summary: &Summary, failed: bool) -> String {
     let chosen = summary
         .reasons
         .iter()
-        .filter(|(word, _)| is_failure(word) == failed);
+        .filter(|(word, _)| is_failure(word) == failed && **word != FaultKind::Flaky.as_str());
     chosen
         .map(|(word, n)| format!("{word} {n}"))
         .collect::<Vec<_>>()

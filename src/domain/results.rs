@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::case::{Case, CaseId, Category, Role};
 use super::clause::{ClauseId, Scenario};
 use super::suite::Suite;
-use super::verdict::{NOT_ASKED, Outcome, Verdict};
+use super::verdict::{FaultKind, NOT_ASKED, Outcome, Verdict};
 
 /// What a table says of a test case; controls have none, since they are in no denominator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -223,6 +223,8 @@ pub struct Tally {
     pub passed: usize,
     pub failed: usize,
     pub invalid: usize,
+    /// Their repetitions ended differently.
+    pub flaky: usize,
     pub not_asked: usize,
 }
 
@@ -231,12 +233,13 @@ impl Tally {
         match outcome {
             Outcome::Passed => self.passed += 1,
             Outcome::Failed(_) => self.failed += 1,
+            Outcome::Invalid(fault) if fault.kind == FaultKind::Flaky => self.flaky += 1,
             Outcome::Invalid(_) => self.invalid += 1,
             Outcome::NotAsked { .. } => self.not_asked += 1,
         }
     }
 
-    /// The denominator of a pass rate: what is invalid or was not asked is in none.
+    /// The denominator of a pass rate: what is invalid, flaky or was not asked is in none.
     pub fn counted(&self) -> usize {
         self.passed + self.failed
     }
@@ -257,6 +260,7 @@ mod tests {
             passed,
             failed,
             invalid: 3,
+            flaky: 1,
             not_asked: 5,
         };
         assert_eq!(tally(0, 0).rate(), None);

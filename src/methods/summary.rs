@@ -81,6 +81,7 @@ pub fn summarise(verdicts: &[Verdict], facts: &Facts) -> Summary {
         summary.all.passed += candidate.all.passed;
         summary.all.failed += candidate.all.failed;
         summary.all.invalid += candidate.all.invalid;
+        summary.all.flaky += candidate.all.flaky;
         summary.all.not_asked += candidate.all.not_asked;
         summary.vacuous += candidate.vacuous;
         for (reason, n) in &candidate.reasons {

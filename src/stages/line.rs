@@ -187,6 +187,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
                     baseline: None,
                     out: None,
                     times: false,
+                    junit: None,
                 },
             )?
             .html

@@ -34,6 +34,7 @@ pub mod line;
 pub mod owned_folder;
 pub mod prepare;
 pub mod rejudge;
+pub mod repetitions;
 pub mod review;
 pub mod sandboxes;
 pub mod status;

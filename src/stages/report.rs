@@ -5,13 +5,17 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::sandboxes::Settings;
 use super::stored_run::{self, classify};
-use super::{Classify, Context, Kind, Result};
+use super::{Classify, Context, Kind, Result, repetitions};
+use crate::adapters::junit;
 use crate::domain::case::CaseId;
 use crate::domain::results::{self, Facts};
+use crate::domain::verdict::{Outcome, Verdict};
 use crate::methods::analysis::analyse;
 use crate::methods::report::{
-    Baseline, CandidateFacts, Inputs, Report, RunFacts, UnitFacts, compose, html, markdown,
+    Baseline, CandidateFacts, Comparison, Inputs, NOT_RUN, Report, RunFacts, UnitFacts, compose,
+    html, markdown,
 };
 use crate::methods::timeline::{self, Timeline};
 use crate::storage::runs::{Plan, Run, UnitOutcome};
@@ -26,6 +30,8 @@ pub struct Config {
     pub out: Option<PathBuf>,
     /// Say how long things took too.
     pub times: bool,
+    /// Write the verdicts as JUnit XML into this file too; with a baseline, only what got worse is a failure in it.
+    pub junit: Option<PathBuf>,
 }
 
 #[derive(Debug, Serialize)]
@@ -37,8 +43,9 @@ pub struct Summary {
     pub n_failed: usize,
     pub n_invalid: usize,
     pub n_unfinished: usize,
+    pub n_flaky: usize,
     /// None without a baseline.
-    pub n_regressions: Option<usize>,
+    pub comparison: Option<Comparison>,
 }
 
 pub fn run(context: &Context, config: &Config) -> Result<Summary> {
@@ -50,7 +57,14 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         .as_deref()
         .map(|id| stored_run::open(context, Some(id)))
         .transpose()?;
-    let report = composed(&run, &facts, &outcomes, baseline.as_ref(), config.times)?;
+    let unsteady = match run.plan.repeat {
+        1 => Vec::new(),
+        _ => repetitions::unsteady(&run, &Settings::read(context)?.normalise)?,
+    };
+    let report = Report {
+        unsteady,
+        ..composed(&run, &facts, &outcomes, baseline.as_ref(), config.times)?
+    };
     let rows = results::rows(&report.verdicts, &facts, &BTreeMap::new());
 
     let evidence = evidence(context, &run, &outcomes);
@@ -65,6 +79,9 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     write(&folder.join("report.md"), &markdown(&report))?;
     write(&folder.join("report.json"), &json)?;
     write(&folder.join("verdicts.csv"), &verdict_table::text(&rows))?;
+    if let Some(file) = &config.junit {
+        write(file, &junit(&report, &outcomes)?)?;
+    }
     Ok(Summary {
         run: run.id().to_owned(),
         html: page,
@@ -73,7 +90,8 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         n_failed: report.summary.all.failed,
         n_invalid: report.summary.all.invalid,
         n_unfinished: report.n_unfinished,
-        n_regressions: report.comparison.map(|c| c.regressions.len()),
+        n_flaky: report.summary.all.flaky,
+        comparison: report.comparison,
     })
 }
 
@@ -111,6 +129,7 @@ fn composed(
             sandbox: plan.sandbox.clone(),
             seed: plan.seed.clone(),
             suite: plan.suite.clone(),
+            repeat: plan.repeat,
             candidates: plan
                 .candidates
                 .iter()
@@ -133,8 +152,51 @@ fn composed(
             verdicts: &before,
             changed_cases: changed(plan, &old.plan),
         }),
+        unsteady: Vec::new(),
         times,
     }))
+}
+
+/// The verdicts as JUnit XML. Against a baseline what is as it was passes, so that only what got worse fails the build.
+fn junit(report: &Report, outcomes: &[UnitOutcome]) -> Result<String> {
+    let mut durations: BTreeMap<(&str, &CaseId), u64> = BTreeMap::new();
+    for unit in outcomes {
+        *durations.entry((&unit.candidate, &unit.case)).or_default() += unit.duration_ms;
+    }
+    let mut verdicts = report.verdicts.clone();
+    let mut title = report.run.id.clone();
+    if let Some(comparison) = &report.comparison {
+        title += &format!(" against {}", comparison.baseline);
+        let worse: BTreeSet<(&str, &CaseId)> = comparison
+            .regressions
+            .iter()
+            .chain(&comparison.lost)
+            .map(|change| (change.candidate.as_str(), &change.case))
+            .collect();
+        for verdict in &mut verdicts {
+            if !worse.contains(&(verdict.candidate.as_str(), &verdict.case)) {
+                verdict.outcome = Outcome::Passed;
+            }
+        }
+        for change in comparison.lost.iter().filter(|change| change.is == NOT_RUN) {
+            let outcome = Outcome::NotAsked {
+                why: format!("not run here, {} in {}", change.was, comparison.baseline),
+            };
+            let verdict = Verdict::gated(&change.candidate, &change.case, outcome, Vec::new());
+            let after = |other: &Verdict| other.candidate == change.candidate;
+            let at = verdicts
+                .iter()
+                .rposition(after)
+                .map_or(verdicts.len(), |at| at + 1);
+            verdicts.insert(at, verdict);
+        }
+    }
+    Ok(junit::xml(
+        &title,
+        &verdicts,
+        &report.cases,
+        |candidate, case| durations.get(&(candidate, case)).copied(),
+    )?)
 }
 
 /// Cases that both plans hold with different files.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::trial::Cells;
 use super::{Classify, Context, Failure, Kind, Result, install};
 use crate::adapters::sandbox::{Docker, DockerConfig, Limits, Namespaces, Sandbox};
+use crate::methods::repetition::Rule;
 use crate::storage::runs::Run;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -38,11 +39,15 @@ pub struct Settings {
     pub image: String,
     /// Trials at the same time; 0 means as many as there are cores.
     pub jobs: usize,
+    /// Cells at the same time at most, those that wait for something included.
+    pub most_cells: usize,
     /// How often a trial that our side broke is tried in all.
     pub attempts: u32,
     /// Where the folders of cells are made.
     pub cells: PathBuf,
     pub limits: Limits,
+    /// What may differ between repetitions of a unit.
+    pub normalise: Vec<Rule>,
 }
 
 /// Memory that must be left when all folders are full, so that who fills them is told so and not killed, and process 1

@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 
+use super::sandboxes::Settings;
 use super::stored_run::{self, classify};
-use super::{Context, Failure, Result};
+use super::{Context, Failure, Result, repetitions};
 use crate::domain::case::{Case, CaseId};
 use crate::domain::verdict::{Outcome, Verdict};
+use crate::methods::repetition::Unsteady;
 use crate::methods::summary::{self, summarise};
 use crate::methods::timeline::{self, Timeline};
 use crate::storage::runs::{PlannedCase, Run, UnitOutcome};
@@ -17,6 +19,8 @@ pub struct Config {
     /// A case or a control: its id, or the end or a part of it that only one has.
     pub case: Option<String>,
     pub candidate: Option<String>,
+    /// Of a run that repeats: the evidence of this one, from 1. The first that did not pass unless said, else the first.
+    pub repetition: Option<u32>,
 }
 
 #[derive(Debug, Serialize)]
@@ -51,8 +55,10 @@ pub struct Unit {
     pub candidate: String,
     /// None for a control, and while the case or one of its controls has no outcome.
     pub verdict: Option<Verdict>,
-    /// The unit's own outcome, before gating.
+    /// The unit's own outcome, before gating; of a run that repeats, that of the repetition shown.
     pub outcome: Option<UnitOutcome>,
+    /// What its repetitions showed differently.
+    pub unsteady: Option<Unsteady>,
     /// Only where one candidate is shown.
     pub timeline: Option<Timeline>,
 }
@@ -66,7 +72,10 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         .transpose()?;
     match &config.case {
         None => table(&run, candidate).map(Summary::Table),
-        Some(case) => units(context, &run, case, candidate).map(Summary::Units),
+        Some(case) => {
+            let repetition = config.repetition;
+            units(context, &run, case, candidate, repetition).map(Summary::Units)
+        }
     }
 }
 
@@ -92,7 +101,21 @@ fn table(run: &Run, candidate: Option<&str>) -> Result<Table> {
     })
 }
 
-fn units(context: &Context, run: &Run, case: &str, candidate: Option<&str>) -> Result<Units> {
+fn units(
+    context: &Context,
+    run: &Run,
+    case: &str,
+    candidate: Option<&str>,
+    repetition: Option<u32>,
+) -> Result<Units> {
+    if let Some(wanted) = repetition
+        && !(1..=run.plan.repeat).contains(&wanted)
+    {
+        let n = run.plan.repeat;
+        return Err(Failure::user(format!(
+            "the run has {n} repetitions, none is number {wanted}"
+        )));
+    }
     let planned = planned(run, case)?;
     let verdicts = run.verdicts().map_err(classify)?;
     let mut outcomes = run.outcomes().map_err(classify)?;
@@ -105,9 +128,17 @@ fn units(context: &Context, run: &Run, case: &str, candidate: Option<&str>) -> R
         .filter(|name| candidate.is_none_or(|wanted| *name == wanted))
         .collect();
     let script = same_scenario(context, planned);
+    let unsteady = match run.plan.repeat {
+        1 => Vec::new(),
+        _ => repetitions::unsteady(run, &Settings::read(context)?.normalise)?,
+    };
     let mut units = Vec::new();
     for name in &names {
-        let outcome = outcomes.iter().find(|unit| unit.candidate == *name);
+        let own = || outcomes.iter().filter(|unit| unit.candidate == *name);
+        let outcome = match repetition {
+            Some(wanted) => own().find(|unit| unit.repetition == wanted),
+            None => own().find(|unit| !unit.outcome.passed()).or(own().next()),
+        };
         let digest = outcome.and_then(|unit| unit.evidence.as_deref());
         let timeline = match digest {
             Some(digest) if names.len() == 1 => {
@@ -123,6 +154,10 @@ fn units(context: &Context, run: &Run, case: &str, candidate: Option<&str>) -> R
                 .find(|verdict| verdict.case == planned.id && verdict.candidate == *name)
                 .cloned(),
             outcome: outcome.cloned(),
+            unsteady: unsteady
+                .iter()
+                .find(|unit| unit.case == planned.id && unit.candidate == *name)
+                .cloned(),
             timeline,
         });
     }

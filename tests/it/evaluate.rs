@@ -327,6 +327,69 @@ fn the_same_command_goes_on_with_what_is_not_finished() {
 }
 
 #[test]
+fn a_unit_that_waits_on_a_timer_holds_no_core() {
+    let project = project();
+    let began = Instant::now();
+    let ran = project.run(&["evaluate", "-c", "hangs", "-j", "1"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    // Three units that each hang until their limit of 6 s, one at a time.
+    let took_s = began.elapsed().as_secs_f64();
+    assert!(took_s < 15.0, "{took_s} s, one after the other it is 18");
+}
+
+#[test]
+fn repetitions_find_what_is_flaky_and_say_what_differed() {
+    let project = project();
+    for (name, behaviour, at_end) in [
+        ("moody", "", "sys.exit(os.urandom(1)[0] & 1)"),
+        ("chance", "print(os.urandom(8).hex())", ""),
+        ("noisy", "print('session', os.urandom(6).hex())", ""),
+    ] {
+        let text = HARNESS
+            .replace("#BEHAVIOUR", behaviour)
+            .replace("#AT_END", at_end);
+        candidate(&project, name, &text, "exit 0\n");
+    }
+    // That a fair coin falls on the same side twenty times is not worth a thought.
+    let command = ["evaluate", "--repeat", "20", "--case", "headless/exit"];
+    let ran = project.run(&[&command[..], &["-c", "moody", "--run", "r"]].concat());
+    assert_eq!(ran.code, 7, "{}{}", ran.stdout, ran.stderr);
+    let check = |text: &str, part: &str| assert!(text.contains(part), "{part:?} not in:\n{text}");
+    check(
+        &ran.stdout,
+        "flaky    1: their repetitions ended differently",
+    );
+    check(&ran.stdout, "launch 1, exit");
+    check(&ran.stdout, "20 units, 0 of them finished before");
+    project.json(&["report", "r"]);
+    let read = |file: &str| {
+        let path = project.path(&format!("data/runs/r/report/{file}"));
+        std::fs::read_to_string(path).expect("is there")
+    };
+    check(&read("report.html"), "1 verdicts are flaky.");
+    check(&read("report.md"), "**flaky** moody `headless/exit`");
+    check(&read("report.json"), "\"flaky\": true");
+    let shown = project.run(&["show", "r", "exit"]);
+    check(&shown.stdout, "repetitions ");
+    check(&shown.stdout, "\"exit 0\"");
+    let absent = project.run(&["show", "r", "exit", "--repetition", "21"]);
+    assert_eq!(absent.code, 2, "{}", absent.stdout);
+
+    let command = ["evaluate", "--repeat", "2", "--case", "headless/exit"];
+    let candidates = ["-c", "chance", "-c", "noisy", "--run", "s"];
+    let result = project.json(&[&command[..], &candidates[..]].concat());
+    let unsteady = result["unsteady"].as_array().expect("a list");
+    assert_eq!(unsteady.len(), 1, "session ids are declared: {result:#}");
+    assert_eq!(unsteady[0]["candidate"], "chance");
+    assert_eq!(unsteady[0]["flaky"], false);
+    assert_eq!(unsteady[0]["differences"][0]["channel"], "output");
+    assert_eq!(
+        unsteady[0]["differences"][0]["place"],
+        "launch 1, stdout, line 1"
+    );
+}
+
+#[test]
 fn an_interrupted_run_says_how_to_go_on() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         interrupted_by(signal);

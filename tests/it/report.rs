@@ -92,9 +92,32 @@ fn a_baseline_shows_what_got_worse() {
     let worse = project.run(&["report", "bad", "--baseline", "good"]);
     assert_eq!(worse.code, 1, "{}", worse.stderr);
     assert!(worse.stdout.contains("2 regressions"), "{}", worse.stdout);
+    assert!(
+        worse
+            .stdout
+            .contains("regression b/two · headless/x: pass → assertion"),
+        "{}",
+        worse.stdout
+    );
+    assert!(
+        worse
+            .stdout
+            .contains("lost       b/two · startup/help: pass → sandbox"),
+        "{}",
+        worse.stdout
+    );
     let page = read_to_string(project.path("data/runs/bad/report/report.html")).expect("is there");
     assert!(page.contains("2 regressions"));
-    assert!(page.contains("1 not comparable since one of the two is invalid"));
+    assert!(page.contains("1 verdicts are lost:"));
+    let file = project.path("junit.xml");
+    let file = file.to_str().expect("is text");
+    project.run(&["report", "bad", "--baseline", "good", "--junit", file]);
+    let xml = read_to_string(file).expect("is there");
+    assert!(xml.contains("bad against good"), "{xml}");
+    assert!(
+        xml.contains("tests=\"3\" failures=\"2\" errors=\"1\""),
+        "{xml}"
+    );
 }
 
 /// A third passes, and what fails says as much as real failures do.
@@ -164,6 +187,7 @@ fn report(facts: &Facts, verdicts: Vec<Verdict>, units: &[UnitFacts]) -> Report 
             sandbox: "none".into(),
             seed: "s".into(),
             suite: "s".into(),
+            repeat: 1,
             candidates: names
                 .into_iter()
                 .map(|name| CandidateFacts {
@@ -179,6 +203,7 @@ fn report(facts: &Facts, verdicts: Vec<Verdict>, units: &[UnitFacts]) -> Report 
         n_unfinished: 0,
         analysis,
         baseline: None,
+        unsteady: Vec::new(),
         times: false,
     })
 }

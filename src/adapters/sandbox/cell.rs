@@ -40,6 +40,9 @@ pub struct Cell {
 pub(super) trait Remains: Send {
     /// Waits until it is gone, and removes it by force when it does not go by itself.
     fn gone(self: Box<Self>) -> BoxFuture<'static, Result<(), SandboxError>>;
+
+    /// The outermost process of the cell; none where it is not seen from here.
+    fn process(&self) -> Option<u32>;
 }
 
 impl Cell {
@@ -84,6 +87,11 @@ impl Cell {
     /// Its files belong to [`super::Sandbox::owner`], and nobody else can make any, root neither.
     pub fn take_folders(&mut self) -> Vec<OwnedFd> {
         std::mem::take(&mut self.folders)
+    }
+
+    /// The process of this machine that everything in the cell descends from; none where it is not seen from here.
+    pub fn process(&self) -> Option<u32> {
+        self.remains.process()
     }
 
     /// Runs a program to its end.

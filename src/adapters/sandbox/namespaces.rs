@@ -124,6 +124,10 @@ struct Processes {
 }
 
 impl Remains for Processes {
+    fn process(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     fn gone(mut self: Box<Self>) -> BoxFuture<'static, Result<(), SandboxError>> {
         async move {
             if timeout(GONE_LIMIT, self.child.wait()).await.is_ok() {

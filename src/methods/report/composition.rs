@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::super::analysis::Analysis;
+use super::super::repetition::Unsteady;
 use super::super::summary::{Summary, summarise};
-use super::comparison::{Comparison, compare};
+use super::comparison::{Baseline, Comparison, compare};
 use crate::domain::case::CaseId;
 use crate::domain::results::Facts;
 use crate::domain::suite::control_id;
@@ -24,6 +25,8 @@ pub struct RunFacts {
     pub seed: String,
     /// Digest of the suite.
     pub suite: String,
+    /// How often each case and control was run.
+    pub repeat: u32,
     pub candidates: Vec<CandidateFacts>,
 }
 
@@ -62,15 +65,9 @@ pub struct Inputs<'a> {
     pub n_unfinished: usize,
     pub analysis: Analysis,
     pub baseline: Option<Baseline<'a>>,
+    pub unsteady: Vec<Unsteady>,
     /// Say what units took.
     pub times: bool,
-}
-
-pub struct Baseline<'a> {
-    pub run: &'a str,
-    pub verdicts: &'a [Verdict],
-    /// Cases whose file is another one now.
-    pub changed_cases: BTreeSet<CaseId>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -86,6 +83,8 @@ pub struct Report {
     pub controls: Vec<ControlRow>,
     /// Cases and controls that our side broke.
     pub invalid: Vec<InvalidUnit>,
+    /// Cases and controls whose repetitions showed different things.
+    pub unsteady: Vec<Unsteady>,
     pub comparison: Option<Comparison>,
     /// Only where they were asked for: no two runs take the same time, and all else is the same for the same seed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -155,6 +154,7 @@ pub fn compose(inputs: Inputs<'_>) -> Report {
         n_unfinished,
         analysis,
         baseline,
+        unsteady,
         times,
     } = inputs;
     let mut sorted: Vec<(Option<usize>, Verdict)> = verdicts
@@ -164,17 +164,14 @@ pub fn compose(inputs: Inputs<'_>) -> Report {
     sorted.sort_by(|(a_place, a), (b_place, b)| (a_place, &a.case).cmp(&(b_place, &b.case)));
     let verdicts: Vec<Verdict> = sorted.into_iter().map(|(_, verdict)| verdict).collect();
     let comparison = baseline.map(|baseline| {
-        compare(
-            baseline.run,
-            &verdicts,
-            baseline.verdicts,
-            &baseline.changed_cases,
-        )
+        let candidates: Vec<&str> = run.candidates.iter().map(|one| one.name.as_str()).collect();
+        compare(&baseline, &candidates, &verdicts, facts)
     });
     Report {
         summary: summarise(&verdicts, facts),
         controls: control_rows(&verdicts, units, &controls),
         invalid: invalid(&run, units),
+        unsteady,
         times: times.then(|| self::times(&run, units)),
         run,
         n_unfinished,

@@ -66,6 +66,9 @@ pub fn html(report: &Report, evidence: &dyn Fn(&str, &CaseId) -> Option<Timeline
                     }
                     section #matrix { h2 { "Verdicts" } (matrix::filter(report)) (matrix::matrix(report, &marks)) }
                     section #failures { h2 { "Failures" } (failures::failures(report, &failed, &marks, evidence)) }
+                    @if !report.unsteady.is_empty() {
+                        section #repetitions { h2 { "Repetitions" } (tables::repetitions(report)) }
+                    }
                     @if !report.invalid.is_empty() {
                         section #invalid { h2 { "Invalid units" } (tables::invalid(report)) }
                     }
@@ -101,6 +104,7 @@ fn facts(report: &Report) -> Markup {
             div { dt { "sandbox" } dd { (visible_line(&run.sandbox)) } }
             div { dt { "suite" } dd { code { (digest(&run.suite)) } } }
             div { dt { "seed" } dd { code { (visible_line(&run.seed)) } } }
+            @if run.repeat > 1 { div { dt { "repetitions" } dd { (run.repeat) } } }
             div { dt { "pipeline" } dd { (visible_line(&run.tool_version)) } }
             @if let [only] = run.candidates.as_slice() {
                 div { dt { "candidate" } dd { (visible_line(&only.name)) " " code { (digest(&only.digest)) } } }
@@ -120,6 +124,9 @@ fn sections(report: &Report, n_failed: usize) -> Vec<(&'static str, &'static str
     }
     sections.push(("matrix", "Verdicts", Some(report.verdicts.len())));
     sections.push(("failures", "Failures", Some(n_failed)));
+    if !report.unsteady.is_empty() {
+        sections.push(("repetitions", "Repetitions", Some(report.unsteady.len())));
+    }
     if !report.invalid.is_empty() {
         sections.push(("invalid", "Invalid", Some(report.invalid.len())));
     }

@@ -27,6 +27,7 @@ pub fn markdown(report: &Report) -> String {
     summary(&mut page, report);
     comparison(&mut page, report);
     failures(&mut page, report);
+    repetitions(&mut page, report);
     if !report.invalid.is_empty() {
         page.line("\n## Invalid units\n\nOur side broke; they are in no rate.\n");
         for unit in &report.invalid {
@@ -68,7 +69,7 @@ fn summary(page: &mut Page, report: &Report) {
     let heads: Vec<&str> = ["candidate", "pass rate", "passed"]
         .into_iter()
         .chain(groups.iter().map(|group| group.heading()))
-        .chain(["invalid", "not asked"])
+        .chain(["invalid", "flaky", "not asked"])
         .collect();
     page.row(heads.iter().copied());
     page.row(
@@ -90,6 +91,7 @@ fn summary(page: &mut Page, report: &Report) {
             fraction(tally.unwrap_or_default())
         }));
         cells.push(candidate.all.invalid.to_string());
+        cells.push(candidate.all.flaky.to_string());
         cells.push(candidate.all.not_asked.to_string());
         page.row(cells.iter().map(String::as_str));
     }
@@ -121,9 +123,23 @@ fn comparison(page: &mut Page, report: &Report) {
     };
     page.line(&format!("\n## Against {}\n", escaped(&comparison.baseline)));
     page.line(&format!(
-        "{} verdicts compared; {} only here, {} only there, {} not comparable (invalid or not asked).",
-        comparison.n_compared, comparison.n_added, comparison.n_removed, comparison.n_invalid
+        "{} verdicts compared; {} only here, {} on cases that are only there, {} that did not count there.",
+        comparison.n_compared, comparison.n_added, comparison.n_removed, comparison.n_unknown
     ));
+    if !comparison.categories.is_empty() {
+        page.line("");
+        page.row(["category", "regressions", "fixes", "lost"]);
+        page.row(["---", "---:", "---:", "---:"]);
+        for (category, changes) in &comparison.categories {
+            let numbers = [changes.regressions, changes.fixes, changes.lost];
+            let cells: Vec<String> = numbers.iter().map(usize::to_string).collect();
+            page.row(
+                [category.as_str()]
+                    .into_iter()
+                    .chain(cells.iter().map(String::as_str)),
+            );
+        }
+    }
     let mut list = |name: &str, changes: &[Change]| {
         page.line(&format!("\n### {name}: {}\n", changes.len()));
         for change in changes {
@@ -143,6 +159,39 @@ fn comparison(page: &mut Page, report: &Report) {
     };
     list("Regressions", &comparison.regressions);
     list("Fixes", &comparison.fixes);
+    list("Lost", &comparison.lost);
+}
+
+fn repetitions(page: &mut Page, report: &Report) {
+    if report.unsteady.is_empty() {
+        return;
+    }
+    page.line(&format!(
+        "\n## Repetitions\n\nOf {} repetitions these ended differently (flaky), or showed something else.\n",
+        report.run.repeat
+    ));
+    for unit in report.unsteady.iter().take(N_FAILURES) {
+        let flaky = if unit.flaky { "**flaky** " } else { "" };
+        page.line(&format!(
+            "- {flaky}{} {}: {}",
+            escaped(&unit.candidate),
+            code(unit.case.as_str()),
+            unit.ended.join(", ")
+        ));
+        for difference in &unit.differences {
+            let shown = |text: &Option<String>| match text {
+                Some(text) => code(&shortened(text, 300)),
+                None => "nothing".to_owned(),
+            };
+            page.line(&format!(
+                "  - {} {}: {} / {}",
+                difference.channel.as_str(),
+                code(&difference.place),
+                shown(&difference.one),
+                shown(&difference.other)
+            ));
+        }
+    }
 }
 
 fn failures(page: &mut Page, report: &Report) {

@@ -7,10 +7,10 @@ mod composition;
 mod html;
 mod markdown;
 
-pub use comparison::{Change, Comparison, compare};
+pub use comparison::{Baseline, Change, Changes, Comparison, NOT_RUN, compare};
 pub use composition::{
-    Baseline, CandidateFacts, ControlRow, DurationRow, Inputs, InvalidUnit, Report, RunFacts,
-    SlowUnit, Times, UnitFacts, compose,
+    CandidateFacts, ControlRow, DurationRow, Inputs, InvalidUnit, Report, RunFacts, SlowUnit,
+    Times, UnitFacts, compose,
 };
 pub use html::html;
 pub use markdown::markdown;

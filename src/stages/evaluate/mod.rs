@@ -1,6 +1,8 @@
 //! Runs the suite against candidates, one cell a case. Evidence is stored before the outcome that names it, so a run
 //! that is killed at any point goes on with what is missing.
 
+mod order;
+mod pace;
 mod plan;
 mod ready;
 mod units;
@@ -15,14 +17,17 @@ use sha2::{Digest, Sha256};
 
 use super::sandboxes::{self, SandboxKind, Settings};
 use super::trial::Bench;
-use super::{Context, Failure, Kind, Result};
+use super::{Context, Failure, Kind, Result, repetitions};
 use crate::adapters::junit;
 use crate::domain::case::CaseId;
 use crate::domain::suite::Suite;
 use crate::domain::verdict::{Outcome, Verdict};
+use crate::methods::repetition::Unsteady;
 use crate::methods::suite_check;
 use crate::storage::runs::{Plan, Run, RunError, UnitOutcome, hex};
 use crate::storage::{documents, suite};
+use pace::{Paced, Slots};
+use units::Means;
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -70,6 +75,8 @@ pub struct Summary {
     pub n_run: usize,
     /// Units that our side broke, after all attempts; counted as neither.
     pub n_invalid: usize,
+    /// Cases and controls whose repetitions ended differently, or ended alike but showed something else.
+    pub unsteady: Vec<Unsteady>,
     pub duration_ms: u64,
     pub plan: Plan,
     pub verdicts: Vec<Verdict>,
@@ -104,15 +111,20 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
 async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<Summary> {
     let began = Instant::now();
     let sandbox = sandboxes::open(context, config.sandbox, &config.settings.image).await?;
+    let most = config.settings.most_cells.max(config.jobs);
+    let paced = Arc::new(Paced::new(sandbox.clone(), config.jobs, most));
     let mut run = plan::opened(context, config, suite, sandbox.name())?;
     let bench = Arc::new(Bench {
-        sandbox: sandbox.clone(),
+        sandbox: paced.clone(),
         run: run.id().to_owned(),
         seed: run.plan.seed.clone(),
     });
     let mut units = run.missing().map_err(run_failure)?;
-    if let Some(number) = config.shuffle {
-        units.sort_by_cached_key(|unit| hex(&Sha256::digest(format!("{number}\0{unit:?}"))));
+    match config.shuffle {
+        Some(number) => {
+            units.sort_by_cached_key(|unit| hex(&Sha256::digest(format!("{number}\0{unit:?}"))));
+        }
+        None => order::longest_first(context, suite, &run, &mut units)?,
     }
     context.progress.begin("evaluate", Some(units.len() as u64));
     let n_run = units.len();
@@ -123,7 +135,17 @@ async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<S
             ready.insert(planned.name.clone(), one);
         }
     }
-    let ended = units::run_units(context, config, suite, &bench, &ready, units, &mut run).await;
+    let means = Means {
+        suite,
+        bench,
+        slots: Slots {
+            jobs: config.jobs.max(1),
+            most,
+            paced,
+        },
+        ready,
+    };
+    let ended = units::run_units(context, config, &means, units, &mut run).await;
     context.progress.end(&match &ended {
         Ok(()) => format!("{n_run} units in {:.1} s", began.elapsed().as_secs_f64()),
         Err(failure) => failure.to_string(),
@@ -142,6 +164,7 @@ async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<S
             .iter()
             .filter(|unit| matches!(unit.outcome, Outcome::Invalid(_)))
             .count(),
+        unsteady: repetitions::unsteady(&run, &config.settings.normalise)?,
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         verdicts: run.verdicts().map_err(run_failure)?,
         plan: run.plan,
@@ -151,12 +174,11 @@ async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<S
 /// Writes the verdicts of a run as JUnit XML.
 pub fn write_junit(context: &Context, id: &str, file: &Path) -> Result<()> {
     let run = Run::open(&context.project.runs(), id).map_err(run_failure)?;
-    let durations: BTreeMap<(String, CaseId), u64> = run
-        .outcomes()
-        .map_err(run_failure)?
-        .into_iter()
-        .map(|unit| ((unit.candidate, unit.case), unit.duration_ms))
-        .collect();
+    // Over all repetitions.
+    let mut durations: BTreeMap<(String, CaseId), u64> = BTreeMap::new();
+    for unit in run.outcomes().map_err(run_failure)? {
+        *durations.entry((unit.candidate, unit.case)).or_default() += unit.duration_ms;
+    }
     let verdicts = run.verdicts().map_err(run_failure)?;
     let xml = junit::xml(id, &verdicts, &run.plan.facts(), |candidate, case| {
         durations

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::pace::{STILL, Slots};
 use super::ready::Ready;
 use super::{Config, run_failure};
 use crate::domain::case::Case;
@@ -19,16 +20,29 @@ use crate::stages::trial::{self, Bench, Broken, Subject};
 use crate::stages::{Context, Failure, Kind, Result};
 use crate::storage::runs::{EvidenceStore, Run, RunError, Unit, UnitOutcome};
 
+/// What units are run with.
+pub(super) struct Means<'a> {
+    pub(super) suite: &'a Suite,
+    pub(super) bench: Arc<Bench>,
+    pub(super) slots: Slots,
+    /// Every candidate that has a unit.
+    pub(super) ready: BTreeMap<String, Ready>,
+}
+
 /// Runs units, the first ones first, and records each when it is finished.
 pub(super) async fn run_units(
     context: &Context,
     config: &Config,
-    suite: &Suite,
-    bench: &Arc<Bench>,
-    ready: &BTreeMap<String, Ready>,
+    means: &Means<'_>,
     units: Vec<Unit>,
     run: &mut Run,
 ) -> Result<()> {
+    let Means {
+        suite,
+        bench,
+        slots,
+        ready,
+    } = means;
     let mut decided = Vec::new();
     let mut waiting = VecDeque::new();
     for unit in units {
@@ -47,7 +61,8 @@ pub(super) async fn run_units(
     let interrupted = told_to_stop();
     tokio::pin!(interrupted);
     loop {
-        while tasks.len() < config.jobs.max(1)
+        while !waiting.is_empty()
+            && slots.is_free(tasks.len())
             && let Some(next) = take_ready(&mut waiting)
         {
             let (subject, case) = ready[&next.unit.candidate]
@@ -67,10 +82,10 @@ pub(super) async fn run_units(
         if tasks.is_empty() && waiting.is_empty() {
             return Ok(());
         }
-        let ready_at = waiting.iter().map(|waiting| waiting.not_before).min();
         let ended = tokio::select! {
             Some(joined) = tasks.join_next() => joined?,
-            () = sleep_until(ready_at), if tasks.len() < config.jobs.max(1) => continue,
+            // A unit may have begun to wait, or the time of one that is tried again may have come.
+            () = tokio::time::sleep(STILL), if !waiting.is_empty() => continue,
             _ = &mut interrupted => {
                 tasks.shutdown().await;
                 return Err(resumable(Kind::Interrupted, "interrupted".into(), run.id()));
@@ -167,13 +182,6 @@ fn take_ready(waiting: &mut VecDeque<Waiting>) -> Option<Waiting> {
         .iter()
         .position(|waiting| waiting.not_before <= now)?;
     waiting.remove(idx)
-}
-
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// An outcome without evidence.

@@ -60,6 +60,7 @@ impl Docker {
             client: self.client.clone(),
             id: created.id,
             label: label.into(),
+            process: None,
             removed: false,
         })
     }
@@ -128,6 +129,8 @@ pub(super) struct Container {
     client: bollard::Docker,
     pub(super) id: String,
     label: String,
+    /// Process 1, once it has called.
+    pub(super) process: Option<u32>,
     removed: bool,
 }
 
@@ -175,6 +178,10 @@ pub(super) async fn remove(client: &bollard::Docker, id: &str) -> bool {
 }
 
 impl Remains for Container {
+    fn process(&self) -> Option<u32> {
+        self.process
+    }
+
     fn gone(mut self: Box<Self>) -> BoxFuture<'static, Result<(), SandboxError>> {
         async move {
             if timeout(REMOVE_LIMIT, self.wait("removed")).await.is_ok() {

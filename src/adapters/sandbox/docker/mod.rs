@@ -129,7 +129,10 @@ impl Docker {
         // Exactly one may call; the candidate, which comes later, finds nothing here.
         drop(socket);
         let _ = fs::remove_dir_all(&folder);
-        let (stream, container) = called?;
+        let (stream, mut container) = called?;
+        // Who called; nobody where the daemon is on another machine.
+        let caller = stream.peer_cred().ok().and_then(|caller| caller.pid());
+        container.process = caller.and_then(|pid| u32::try_from(pid).ok().filter(|pid| *pid > 0));
         Cell::set_up(
             label,
             stream,

@@ -43,6 +43,7 @@ pub fn filter(report: &Report) -> Markup {
                 @if report.comparison.is_some() { option value="regression" { "regressions" } }
                 @for reason in reasons { option value=(reason) { (reason) } }
                 @if report.summary.all.invalid > 0 { option value="invalid" { "invalid" } }
+                @if report.summary.all.flaky > 0 { option value="flaky" { "flaky" } }
                 @if report.summary.all.not_asked > 0 { option value=(NOT_ASKED) { "not asked" } }
             } }
             button type="reset" { "Clear" }
@@ -69,6 +70,9 @@ pub fn matrix(report: &Report, marks: &Marks<'_>) -> Markup {
                 td.f.x { a href=(link) { (reason) } " ▼" }
             },
             Some(link) => html! { td.f { a href=(link) { (reason) } } },
+            None if verdict.is_flaky() => html! {
+                td.i { a href="#repetitions" { (reason) } }
+            },
             None if matches!(verdict.outcome, Outcome::Invalid(_)) => html! {
                 td.i { a href="#invalid" { (reason) } }
             },

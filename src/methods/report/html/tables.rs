@@ -10,17 +10,22 @@ use super::Marks;
 use super::failures::seconds;
 use crate::domain::results::{Group, Tally};
 use crate::domain::verdict::Reason;
-use crate::domain::visible::visible_line;
+use crate::domain::visible::{shortened, visible, visible_line};
 
 /// What a reader must know before any number.
 pub fn notices(report: &Report) -> Markup {
-    let n_regressions = report
-        .comparison
-        .as_ref()
-        .map_or(0, |comparison| comparison.regressions.len());
+    let comparison = report.comparison.as_ref();
+    let n_regressions = comparison.map_or(0, |comparison| comparison.regressions.len());
+    let n_lost = comparison.map_or(0, |comparison| comparison.lost.len());
     html! {
         @if n_regressions > 0 {
             p.notice.bad { strong { (n_regressions) " regressions" } " against the baseline: " a href="#regressions" { "which ones" } "." }
+        }
+        @if n_lost > 0 {
+            p.notice { strong { (n_lost) " verdicts are lost:" } " they counted in the baseline and do not count here: " a href="#regressions" { "which ones" } "." }
+        }
+        @if report.summary.all.flaky > 0 {
+            p.notice { strong { (report.summary.all.flaky) " verdicts are flaky." } " Repetitions of the case ended differently; they are in no rate. " a href="#repetitions" { "What differed" } "." }
         }
         @if report.n_unfinished > 0 {
             p.notice { strong { "The run is not finished." } " " (report.n_unfinished) " verdicts are not there yet; they are in no rate." }
@@ -65,6 +70,7 @@ pub fn summary(report: &Report) -> Markup {
                     th.n scope="col" { "ordinary" }
                     th.n scope="col" { "boundary" }
                     th.n scope="col" { "invalid" }
+                    @if report.summary.all.flaky > 0 { th.n scope="col" { "flaky" } }
                     @if report.summary.all.not_asked > 0 { th.n scope="col" { "not asked" } }
                 } }
                 tbody {
@@ -86,6 +92,7 @@ pub fn summary(report: &Report) -> Markup {
                             td.n { (fraction(candidate.ordinary)) }
                             td.n { (fraction(candidate.boundary)) }
                             td.n.i[candidate.all.invalid > 0] { (candidate.all.invalid) }
+                            @if report.summary.all.flaky > 0 { td.n.i[candidate.all.flaky > 0] { (candidate.all.flaky) } }
                             @if report.summary.all.not_asked > 0 { td.n { (candidate.all.not_asked) } }
                         }
                     }
@@ -129,13 +136,56 @@ pub fn comparison(comparison: &Comparison, marks: &Marks<'_>) -> Markup {
         }
     };
     html! {
-        p { (comparison.n_compared) " verdicts compared; " (comparison.n_added) " only here, " (comparison.n_removed) " only there, " (comparison.n_invalid) " not comparable since one of the two is invalid or not asked."
+        p { (comparison.n_compared) " verdicts compared; " (comparison.n_added) " only here, " (comparison.n_removed) " on cases that are only there, " (comparison.n_unknown) " that did not count there."
             @if !comparison.new_candidates.is_empty() {
                 " The baseline does not have: " @for (idx, name) in comparison.new_candidates.iter().enumerate() { @if idx > 0 { ", " } (visible_line(name)) } "."
             }
         }
+        @if !comparison.categories.is_empty() {
+            div.scroll tabindex="0" role="region" aria-label="Changes by category" { table {
+                thead { tr { th scope="col" { "category" } th.n scope="col" { "regressions" } th.n scope="col" { "fixes" } th.n scope="col" { "lost" } } }
+                tbody { @for (category, changes) in &comparison.categories { tr {
+                    th scope="row" { (category) }
+                    td.n.f[changes.regressions > 0] { (changes.regressions) }
+                    td.n.p[changes.fixes > 0] { (changes.fixes) }
+                    td.n.i[changes.lost > 0] { (changes.lost) }
+                } } }
+            } }
+        }
         (list("Regressions", &comparison.regressions))
         (list("Fixes", &comparison.fixes))
+        (list("Lost", &comparison.lost))
+        @if !comparison.lost.is_empty() {
+            p.dim { "Lost: it counted there, and here it is invalid, flaky, not asked or not run." }
+        }
+    }
+}
+
+pub fn repetitions(report: &Report) -> Markup {
+    let shown = |text: &Option<String>| match text {
+        Some(text) => shortened(&visible(text), 300).into_owned(),
+        None => "nothing".to_owned(),
+    };
+    html! {
+        p { "Every case and control was run " (report.run.repeat) " times. These ended differently, or ended alike but showed something else after what is declared in pipeline/evaluate.toml was normalised." }
+        div.scroll tabindex="0" role="region" aria-label="Repetitions that differ" { table {
+            thead { tr { th scope="col" { "candidate" } th scope="col" { "case or control" } th scope="col" { "ended" } th scope="col" { "first difference of each channel" } } }
+            tbody { @for unit in &report.unsteady { tr {
+                td { (visible_line(&unit.candidate)) }
+                td.id { (visible_line(unit.case.as_str())) }
+                td.i[unit.flaky] { (unit.ended.join(", ")) @if unit.flaky { " " span.badge.i { "flaky" } } }
+                td {
+                    @for difference in &unit.differences {
+                        dl {
+                            dt { (difference.channel.as_str()) } dd { (visible_line(&difference.place)) }
+                            dt { "repetition " (unit.compared.0) } dd.id { (shown(&difference.one)) }
+                            dt { "repetition " (unit.compared.1) } dd.id { (shown(&difference.other)) }
+                        }
+                    }
+                    @if unit.differences.is_empty() { span.dim { "nothing but what is declared to differ" } }
+                }
+            } } }
+        } }
     }
 }
 

@@ -1,0 +1,125 @@
+//! In which order units are run, and how many cells are started at a time.
+
+use std::collections::BTreeMap;
+
+use crate::domain::case::CaseId;
+
+/// What units took in earlier runs.
+#[derive(Debug, Default)]
+pub struct Durations {
+    by_candidate: BTreeMap<(String, CaseId), u64>,
+    by_case: BTreeMap<CaseId, u64>,
+}
+
+impl Durations {
+    /// A later call overrides an earlier one; for other candidates the longest counts.
+    pub fn add(&mut self, candidate: &str, case: &CaseId, ms: u64) {
+        self.by_candidate
+            .insert((candidate.to_owned(), case.clone()), ms);
+        let longest = self.by_case.entry(case.clone()).or_default();
+        *longest = ms.max(*longest);
+    }
+
+    /// What the candidate took, else what the slowest of the others did; none where nobody ran the case.
+    pub fn expected_ms(&self, candidate: &str, case: &CaseId) -> Option<u64> {
+        self.by_candidate
+            .get(&(candidate.to_owned(), case.clone()))
+            .or_else(|| self.by_case.get(case))
+            .copied()
+    }
+}
+
+/// How many cells may be on their way up at the same time: one more while the engine keeps its pace, fewer when each
+/// start takes much longer than the quickest did, since then they only wait for each other.
+#[derive(Debug)]
+pub struct Starts {
+    limit: f64,
+    most: f64,
+    under_way: usize,
+    quickest_ms: f64,
+}
+
+/// A start that takes so many times as long as the quickest one means that the engine is busy enough.
+const SLOW: f64 = 2.0;
+
+impl Starts {
+    /// Begins with `first` at a time; never more than `most`.
+    pub fn new(first: usize, most: usize) -> Self {
+        Self {
+            limit: first.max(1) as f64,
+            most: most.max(1) as f64,
+            under_way: 0,
+            quickest_ms: f64::INFINITY,
+        }
+    }
+
+    /// Takes a place, if there is one.
+    pub fn begin(&mut self) -> bool {
+        let free = self.under_way < self.limit as usize;
+        self.under_way += usize::from(free);
+        free
+    }
+
+    /// Gives the place back without having learned anything.
+    pub fn give_up(&mut self) {
+        self.under_way -= 1;
+    }
+
+    /// A start is over, and took so long.
+    pub fn end(&mut self, took_ms: f64) {
+        let was_full = self.under_way >= self.limit as usize;
+        self.under_way -= 1;
+        self.quickest_ms = self.quickest_ms.min(took_ms);
+        if took_ms > SLOW * self.quickest_ms {
+            self.limit = (self.limit * 0.9).max(1.0);
+        } else if was_full {
+            // One more after as many quick starts as the limit allows.
+            self.limit = (self.limit + 1.0 / self.limit).min(self.most);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_durations_come_before_those_of_others() {
+        let mut durations = Durations::default();
+        let case = CaseId::new("a/b");
+        durations.add("x", &case, 300);
+        durations.add("x", &case, 100);
+        durations.add("y", &case, 200);
+        assert_eq!(durations.expected_ms("x", &case), Some(100));
+        assert_eq!(durations.expected_ms("z", &case), Some(300));
+        assert_eq!(durations.expected_ms("x", &CaseId::new("a/c")), None);
+    }
+
+    /// An engine that serves `capacity` at a time in 10 ms; more wait for their turn.
+    fn settled(capacity: usize) -> usize {
+        let mut starts = Starts::new(2, 32);
+        let mut n = 0;
+        for _ in 0..500 {
+            n = 0;
+            while starts.begin() {
+                n += 1;
+            }
+            for _ in 0..n {
+                starts.end(10.0 * (n as f64 / capacity as f64).max(1.0));
+            }
+        }
+        n
+    }
+
+    #[test]
+    fn starts_grow_while_the_engine_keeps_up_and_shrink_when_it_does_not() {
+        // Two at a time are all that it was ever seen to do, so twice that.
+        assert!((3..=5).contains(&settled(1)), "{}", settled(1));
+        assert!((7..=10).contains(&settled(4)), "{}", settled(4));
+        assert_eq!(settled(100), 32);
+        let mut starts = Starts::new(1, 1);
+        assert!(starts.begin() && !starts.begin());
+        starts.give_up();
+        assert!(starts.begin());
+    }
+}

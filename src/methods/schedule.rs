@@ -36,6 +36,8 @@ pub struct Starts {
     limit: f64,
     most: f64,
     under_way: usize,
+    /// The last one that asked had to wait.
+    is_full: bool,
     quickest_ms: f64,
 }
 
@@ -49,6 +51,7 @@ impl Starts {
             limit: first.max(1) as f64,
             most: most.max(1) as f64,
             under_way: 0,
+            is_full: false,
             quickest_ms: f64::INFINITY,
         }
     }
@@ -57,6 +60,7 @@ impl Starts {
     pub fn begin(&mut self) -> bool {
         let free = self.under_way < self.limit as usize;
         self.under_way += usize::from(free);
+        self.is_full = !free;
         free
     }
 
@@ -67,14 +71,14 @@ impl Starts {
 
     /// A start is over, and took so long.
     pub fn end(&mut self, took_ms: f64) {
-        let was_full = self.under_way >= self.limit as usize;
         self.under_way -= 1;
         self.quickest_ms = self.quickest_ms.min(took_ms);
+        // One more, or one less, after as many starts as the limit allows.
+        let step = 1.0 / self.limit;
         if took_ms > SLOW * self.quickest_ms {
-            self.limit = (self.limit * 0.9).max(1.0);
-        } else if was_full {
-            // One more after as many quick starts as the limit allows.
-            self.limit = (self.limit + 1.0 / self.limit).min(self.most);
+            self.limit = (self.limit - step).max(1.0);
+        } else if self.is_full {
+            self.limit = (self.limit + step).min(self.most);
         }
     }
 }

@@ -223,63 +223,30 @@ impl<'a> Shown<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use serde_json::json;
 
     use super::*;
-    use crate::domain::case::Bindings;
-    use crate::domain::evidence::{
-        EVIDENCE_FORMAT, Exchange, FileKind, LaunchEvidence, ReplyKind, Text,
-    };
+    use crate::domain::evidence::EVIDENCE_FORMAT;
 
     fn evidence(session: &str, said: &str, stdout: &str, code: i32) -> Evidence {
-        let text = |text: &str| Text {
-            text: text.to_owned(),
-            cut: false,
-        };
-        let file = |text: &str| FileState {
-            kind: FileKind::File,
-            mode: 0o644,
-            size: text.len() as u64,
-            digest: Some(text.to_owned()),
-            text: Some(text.to_owned()),
-            target: None,
-        };
-        Evidence {
-            format: EVIDENCE_FORMAT,
-            case: CaseId::new("a/b"),
-            bindings: Bindings::default(),
-            launches: vec![LaunchEvidence {
-                argv: vec![],
-                exit: Exit::Code(code),
-                stdout: text(stdout),
-                stderr: text(""),
-                screen: None,
-                keys_unsent: 0,
-                signals_unsent: 0,
-                unbound: Vec::new(),
-                started_ms: 0,
-                requests: vec![Exchange {
-                    at_ms: 1,
-                    method: "POST".into(),
-                    path: "/v1/chat/completions".into(),
-                    headers: BTreeMap::new(),
-                    body: json!({ "messages": [{ "content": said }] }),
-                    side: false,
-                    reply: ReplyKind::Step(1),
-                }],
-                duration_ms: 1,
-                cpu_ms: 1,
-                out_of_memory: false,
+        let file = |text: &str| json!({ "kind": "file", "mode": 0o644, "size": 4, "text": text });
+        let request = json!({
+            "at_ms": 1, "method": "POST", "path": "/v1/chat/completions", "headers": {}, "side": false,
+            "body": { "messages": [{ "content": said }] }, "reply": { "step": 1 },
+        });
+        let value = json!({
+            "format": EVIDENCE_FORMAT,
+            "case": "a/b",
+            "bindings": {},
+            "launches": [{
+                "argv": [], "exit": { "code": code }, "screen": null, "keys_unsent": 0,
+                "stdout": { "text": stdout, "cut": false }, "stderr": { "text": "", "cut": false },
+                "requests": [request], "duration_ms": 1, "cpu_ms": 1, "out_of_memory": false,
             }],
-            files_before: BTreeMap::new(),
-            files_after: BTreeMap::from([
-                ("a.txt".to_owned(), file("same")),
-                (format!("sessions/{session}.jsonl"), file(session)),
-            ]),
-            files_cut: false,
-        }
+            "files_before": {},
+            "files_after": { "a.txt": file("same"), format!("sessions/{session}.jsonl"): file(session) },
+        });
+        serde_json::from_value(value).expect("evidence")
     }
 
     #[test]

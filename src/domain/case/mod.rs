@@ -16,6 +16,8 @@ mod moment;
 mod origin;
 mod places;
 mod reply;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

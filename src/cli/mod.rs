@@ -12,6 +12,7 @@ pub mod summary;
 
 mod analyze;
 mod build;
+mod case;
 mod certify;
 mod check;
 mod cluster;
@@ -86,6 +87,8 @@ enum Command {
     Expand(expand::Args),
     /// Install the packages of shipping harnesses
     Prepare(prepare::Args),
+    /// Look at the cases: find faults, or read one
+    Case(case::Args),
     /// Run the suite against candidates
     Evaluate(evaluate::Args),
     /// Judge the stored evidence of a run again
@@ -180,6 +183,7 @@ fn dispatch(
         Command::Compare(args) => compare::run(args, &context()?, output),
         Command::Expand(args) => expand::run(args, &context()?, output),
         Command::Prepare(args) => prepare::run(args, &context()?, output),
+        Command::Case(args) => case::run(args, &context()?, output),
         Command::Evaluate(args) => evaluate::run(args, &context()?, output),
         Command::Rejudge(args) => rejudge::run(args, &context()?, output),
         Command::Show(args) => show::run(args, &context()?, output),

@@ -2,6 +2,7 @@
 
 pub mod analysis;
 pub mod asking;
+pub mod cases;
 pub mod certificate;
 pub mod cluster_naming;
 pub mod cluster_quality;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::case::Case;
+use crate::domain::clause::Channel;
 use crate::domain::document::Document;
 use crate::domain::expect::Expect;
 use crate::domain::place::Finding;
@@ -101,15 +102,9 @@ pub fn check(suite: &Suite, document: &Document) -> Vec<Finding> {
     findings
 }
 
-fn channels(expects: &[Expect]) -> BTreeSet<crate::domain::clause::Channel> {
-    expects
-        .iter()
-        .flat_map(|expect| {
-            let mut inner = channels(&expect.any);
-            inner.extend(expect.channel);
-            inner
-        })
-        .collect()
+fn channels(expects: &[Expect]) -> BTreeSet<Channel> {
+    let leaves = expects.iter().flat_map(Expect::leaves);
+    leaves.filter_map(|leaf| leaf.channel).collect()
 }
 
 #[cfg(test)]

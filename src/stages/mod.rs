@@ -23,6 +23,7 @@ pub mod scoring;
 // Running candidates.
 pub mod adapted;
 pub mod build;
+pub mod case;
 pub mod certify;
 pub mod check;
 pub mod contract;

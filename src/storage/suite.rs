@@ -11,12 +11,21 @@ use crate::domain::suite::Suite;
 
 /// Reads every case below the folder. On failure all findings of all files are returned.
 pub fn read(cases: &Path) -> Result<Suite, Vec<Finding>> {
+    match read_what_can_be(cases) {
+        (suite, findings) if findings.is_empty() => Ok(suite),
+        (_, findings) => Err(findings),
+    }
+}
+
+/// The cases below the folder that can be read, and what is wrong with the others.
+pub fn read_what_can_be(cases: &Path) -> (Suite, Vec<Finding>) {
     let mut files = Vec::new();
-    collect(cases, &mut files)
-        .map_err(|error| vec![Finding::new(Place::new(cases, 1), error.to_string())])?;
+    let mut findings = Vec::new();
+    if let Err(error) = collect(cases, &mut files) {
+        findings.push(Finding::new(Place::new(cases, 1), error.to_string()));
+    }
     files.sort();
     let mut parsed = Vec::new();
-    let mut findings = Vec::new();
     for file in files {
         let text = match std::fs::read_to_string(&file) {
             Ok(text) => text,
@@ -36,11 +45,7 @@ pub fn read(cases: &Path) -> Result<Suite, Vec<Finding>> {
             Err(mut found) => findings.append(&mut found),
         }
     }
-    if findings.is_empty() {
-        Ok(Suite::new(parsed))
-    } else {
-        Err(findings)
-    }
+    (Suite::new(parsed), findings)
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {

@@ -3,6 +3,7 @@
 mod adapters;
 mod analyze;
 mod build;
+mod case;
 mod check;
 mod cluster;
 mod collect;

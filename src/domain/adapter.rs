@@ -76,6 +76,9 @@ pub struct ToolForm {
     /// Numbers are multiplied: seconds into milliseconds.
     #[serde(default)]
     pub times: BTreeMap<String, i64>,
+    /// Numbers are added to: a harness may count lines from 0.
+    #[serde(default)]
+    pub plus: BTreeMap<String, i64>,
     /// Arguments with a value of their own, unless the call gives one.
     #[serde(default)]
     pub constants: BTreeMap<String, Value>,

@@ -76,10 +76,12 @@ fn renamed(
             .ok_or_else(|| format!("its tool like {tool} has no argument like {name}"))?;
         let value = match value {
             Value::String(path) if form.absolute.contains(name) => absolute(path).into(),
-            Value::Number(number) => match (form.times.get(name), number.as_i64()) {
-                (Some(times), Some(number)) => number.saturating_mul(*times).into(),
-                _ => value.clone(),
-            },
+            // A number with a fraction is wrong on purpose, and stays so.
+            Value::Number(number) => number.as_i64().map_or(value.clone(), |number| {
+                let times = form.times.get(name).unwrap_or(&1);
+                let plus = form.plus.get(name).unwrap_or(&0);
+                number.saturating_mul(*times).saturating_add(*plus).into()
+            }),
             _ => value.clone(),
         };
         out.insert(own.clone(), value);

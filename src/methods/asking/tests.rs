@@ -23,6 +23,7 @@ name      = "Read"
 arguments = { path = "file", limit = "ms" }
 absolute  = ["path"]
 times     = { limit = 1000 }
+plus      = { limit = -1 }
 constants = { file = "{workspace}", why = "asked" }
 [tools.write]
 name      = "Write"
@@ -103,7 +104,7 @@ fn calls_are_translated() {
     );
     assert_eq!(
         call("with = { path = \"{outside}/x\", limit = 2 }"),
-        json!({ "file": "{outside}/x", "why": "asked", "ms": 2000 })
+        json!({ "file": "{outside}/x", "why": "asked", "ms": 1999 })
     );
     assert_eq!(call("with = {}")["file"], "{workspace}");
     // Broken JSON stays as it is; a text that is an object is translated as one.

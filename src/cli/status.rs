@@ -34,6 +34,9 @@ fn words(summary: &Summary) -> String {
         .map(|(kind, n)| format!("{kind} {n}"))
         .collect();
     line("waiting", waiting.join(" · "));
+    if let Some(reading) = &summary.reading {
+        line("reading", reading.clone());
+    }
     let suite = &summary.suite;
     let categories: Vec<String> = suite
         .by_category

@@ -37,7 +37,10 @@ impl Learned {
     /// The terms of an issue with what each adds to its score.
     pub fn parts<'a>(&'a self, issue: &'a SparseVector) -> impl Iterator<Item = (u32, f64)> + 'a {
         issue.iter().filter_map(|(dim, value)| {
-            let idx = self.weights.binary_search_by_key(dim, |(dim, _)| *dim).ok()?;
+            let idx = self
+                .weights
+                .binary_search_by_key(dim, |(dim, _)| *dim)
+                .ok()?;
             Some((*dim, f64::from(self.weights[idx].1) * f64::from(*value)))
         })
     }
@@ -61,7 +64,7 @@ pub fn learn(read: &[(&SparseVector, bool)], settings: &Settings) -> Option<Lear
     let targets: Array1<bool> = read.iter().map(|(_, relevant)| *relevant).collect();
     let model = LogisticRegression::default()
         .alpha(settings.penalty)
-        .max_iterations(200)
+        .max_iterations(60)
         .fit(&Dataset::new(records, targets))
         .ok()?;
     let values = model.params().iter().map(|weight| *weight as f32);
@@ -136,7 +139,11 @@ mod tests {
         let issue = vec![(0, 0.5), (1, 0.5), (7, 0.9)];
         let told: Vec<u32> = learned.parts(&issue).map(|(dim, _)| dim).collect();
         assert_eq!(told, [0, 1]);
-        assert_eq!(learn(&read, &settings()), Some(learned), "the same each time");
+        assert_eq!(
+            learn(&read, &settings()),
+            Some(learned),
+            "the same each time"
+        );
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! When reading may stop: how likely it is that too much was missed, what the last issues brought, and what a random
 //! sample of the rest says. Labels come in the order of reading; true is relevant.
 
+use serde::{Deserialize, Serialize};
+
 /// The chance of meeting so few relevant issues lately although less than `target` of all relevant ones are read
 /// (Callaghan and Müller-Hansen 2020, with unbiased urns): below .05 reading may stop.
 ///
@@ -57,7 +59,7 @@ pub fn recall_at_least(labels: &[bool], n_all: usize, alpha: f64) -> Option<f64>
 }
 
 /// Where the curve of what was found bends, and how much less is found after the bend.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Knee {
     /// Issues that were read up to the bend.
     pub at: usize,
@@ -94,7 +96,7 @@ pub fn knee(labels: &[bool]) -> Option<Knee> {
 }
 
 /// What a random sample of the unread issues says.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Elusion {
     pub n_sampled: usize,
     pub n_relevant: usize,
@@ -124,6 +126,121 @@ pub fn elusion(sample: &[bool], n_unread: usize, alpha: f64) -> Option<Elusion> 
         n_relevant,
         at_most: possible as f64,
     })
+}
+
+/// `pipeline/review.toml`, table `stop`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Share of the relevant issues that is to be read.
+    pub target: f64,
+    /// Chance of an error.
+    pub alpha: f64,
+    /// Issues that count as the last ones.
+    pub window: usize,
+    /// Relevant ones an issue read below which the last ones cost more than they brought.
+    pub least_yield: f64,
+}
+
+/// How far reading is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Reading {
+    pub n_issues: usize,
+    pub n_read: usize,
+    pub n_relevant: usize,
+    pub target: f64,
+    /// Whether the rule says that reading may stop.
+    pub stop: bool,
+    /// The chance that less than the target is read.
+    pub chance_of_missing: Option<f64>,
+    /// With the same chance of an error, from the order in which relevant issues were met.
+    pub recall_at_least: Option<f64>,
+    /// Issues that were read last, and the relevant ones among them.
+    pub n_last: usize,
+    pub n_last_relevant: usize,
+    /// The last ones cost more than they brought.
+    pub below_cost: bool,
+    pub knee: Option<Knee>,
+    /// The closing sample, once all of it is read.
+    pub elusion: Option<Elusion>,
+    /// What the closing sample says of the recall.
+    pub recall_at_least_by_sample: Option<f64>,
+}
+
+/// The figures of reading. `labels` are those of all issues that were read; `sample` has the labels of a random sample
+/// and the number of issues that were unread when it was drawn.
+pub fn reading(
+    labels: &[bool],
+    n_issues: usize,
+    sample: Option<(&[bool], usize)>,
+    settings: &Settings,
+) -> Reading {
+    let n_relevant = labels.iter().filter(|label| **label).count();
+    let last = &labels[labels.len().saturating_sub(settings.window)..];
+    let n_last_relevant = last.iter().filter(|label| **label).count();
+    let chance = chance_of_missing(labels, n_issues, settings.target);
+    let elusion = sample.and_then(|(labels, n)| elusion(labels, n, settings.alpha));
+    Reading {
+        n_issues,
+        n_read: labels.len(),
+        n_relevant,
+        target: settings.target,
+        stop: n_relevant > 0 && chance.is_some_and(|chance| chance < settings.alpha),
+        chance_of_missing: chance,
+        recall_at_least: recall_at_least(labels, n_issues, settings.alpha),
+        n_last: last.len(),
+        n_last_relevant,
+        below_cost: last.len() == settings.window
+            && (n_last_relevant as f64) < settings.least_yield * last.len() as f64,
+        knee: knee(labels),
+        recall_at_least_by_sample: elusion.map(|elusion| {
+            let missed = elusion.at_most - elusion.n_relevant as f64;
+            n_relevant as f64 / (n_relevant as f64 + missed)
+        }),
+        elusion,
+    }
+}
+
+impl Reading {
+    /// `stop now: …` or `read on: …`, with the figures.
+    pub fn sentence(&self) -> String {
+        let Some(chance) = self.chance_of_missing else {
+            return "read on: nothing is read yet".to_owned();
+        };
+        let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+        let mut text = match self.stop {
+            true => "stop now: ",
+            false => "read on: ",
+        }
+        .to_owned();
+        text += &format!(
+            "{} of {} read, {} relevant; the last {} brought {}",
+            self.n_read, self.n_issues, self.n_relevant, self.n_last, self.n_last_relevant
+        );
+        if self.below_cost {
+            text += ", less than they cost";
+        }
+        text += &format!(
+            "; the chance that less than {} of the relevant ones are read is {chance:.3}",
+            percent(self.target)
+        );
+        if let Some(recall) = self.recall_at_least {
+            text += &format!(", recall is at least {recall:.2}");
+        }
+        match (self.elusion, self.recall_at_least_by_sample) {
+            (Some(elusion), Some(recall)) => {
+                text += &format!(
+                    "; a sample of {} had {} more, so that recall is at least {recall:.2}",
+                    elusion.n_sampled, elusion.n_relevant
+                );
+            }
+            _ if self.stop || self.below_cost => {
+                text += "; a closing sample would say what is left"
+            }
+            _ => {}
+        }
+        text
+    }
 }
 
 struct LogFactorials(Vec<f64>);
@@ -175,19 +292,11 @@ mod tests {
     #[test]
     fn the_chance_of_missing_is_that_of_the_published_program() {
         let check = |parts: &[(&str, usize)], n_all: usize, target: f64, expected: f64| {
-            near(
-                chance_of_missing(&labels(parts), n_all, target),
-                expected,
-            );
+            near(chance_of_missing(&labels(parts), n_all, target), expected);
         };
         check(&[("1", 10), ("0", 50)], 100, 0.95, 0.4444444444444444);
         check(&[("1", 10), ("0", 50)], 100, 0.8, 0.08409942117807286);
-        check(
-            &[("1101001000", 3), ("0", 40)],
-            500,
-            0.9,
-            0.826271186440678,
-        );
+        check(&[("1101001000", 3), ("0", 40)], 500, 0.9, 0.826271186440678);
         check(&[("1", 30), ("0", 200)], 1000, 0.95, 0.6299724447565245);
         check(&[("1", 5), ("0", 5)], 1000, 0.5, 0.9701513537176377);
         check(
@@ -212,7 +321,10 @@ mod tests {
         let read = labels(&[("1", 40), ("0", 300)]);
         let least = recall_at_least(&read, 700, 0.05).expect("something can be said");
         let chance = |target: f64| chance_of_missing(&read, 700, target).expect("a chance");
-        assert!(chance(least) < 0.05 && chance(least + 0.01) >= 0.05, "{least}");
+        assert!(
+            chance(least) < 0.05 && chance(least + 0.01) >= 0.05,
+            "{least}"
+        );
     }
 
     #[test]
@@ -234,5 +346,58 @@ mod tests {
         let all = elusion(&labels(&[("1", 2), ("0", 8)]), 10, 0.05).expect("a sample");
         assert_eq!(all.at_most, 2.0);
         assert_eq!(elusion(&[], 10, 0.05), None);
+    }
+
+    #[test]
+    fn the_sentence_says_what_to_do_and_why() {
+        let settings = Settings {
+            target: 0.95,
+            alpha: 0.05,
+            window: 50,
+            least_yield: 0.02,
+        };
+        let check = |parts: &[(&str, usize)], n_all: usize, expected: &[&str]| {
+            let text = reading(&labels(parts), n_all, None, &settings).sentence();
+            for part in expected {
+                assert!(text.contains(part), "{part}: {text}");
+            }
+        };
+        check(&[], 100, &["read on: nothing is read yet"]);
+        check(
+            &[("1", 20), ("0", 10)],
+            100,
+            &[
+                "read on: 30 of 100 read, 20 relevant",
+                "the last 30 brought 20",
+            ],
+        );
+        check(
+            &[("1", 20), ("0", 100)],
+            10_000,
+            &[
+                "read on: ",
+                "the last 50 brought 0, less than they cost",
+                "a closing sample",
+            ],
+        );
+        check(
+            &[("1", 60), ("0", 600)],
+            1_000,
+            &[
+                "stop now: 660 of 1000 read",
+                "less than 95 % of the relevant ones",
+                "recall is at least 0.9",
+            ],
+        );
+        check(&[("0", 100)], 100, &["read on: "]);
+        let sampled = reading(
+            &labels(&[("1", 60), ("0", 600)]),
+            1_000,
+            Some((&[false; 100], 400)),
+            &settings,
+        );
+        let recall = sampled.recall_at_least_by_sample.expect("a sample");
+        assert!((0.8..0.9).contains(&recall), "{recall}");
+        assert!(sampled.sentence().contains("a sample of 100 had 0 more"));
     }
 }

@@ -1,7 +1,14 @@
 //! What waits for a reviewer, and what reviewers decide. The files below `reviews/` are the truth; the database and
 //! the folders follow them.
 
+mod read;
+mod simulate;
 mod text;
+
+pub use read::{
+    Config as ReadConfig, Order, Summary as ReadSummary, Unread, read, reading, record,
+};
+pub use simulate::{Simulated, simulate};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -30,6 +30,8 @@ pub struct Summary {
     pub runs: Vec<RunLine>,
     /// What is out of date, and what to type.
     pub stale: Vec<String>,
+    /// Whether to read on; none when there is nothing to read.
+    pub reading: Option<String>,
     pub next: String,
 }
 
@@ -105,6 +107,7 @@ pub fn run(context: &Context) -> Result<Summary> {
                 .cloned()
                 .collect(),
         },
+        reading: super::review::reading(context)?.map(|reading| reading.sentence()),
         next: match finished.is_empty() {
             true => "try the whole line: pipeline run".to_owned(),
             false => yields::next(&yields),

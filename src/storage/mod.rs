@@ -19,6 +19,7 @@ pub mod ranking;
 pub mod raw_pages;
 pub mod reviews;
 pub mod runs;
+pub mod samples;
 pub mod settings;
 pub mod source_tree;
 pub mod stage_log;

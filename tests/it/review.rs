@@ -1,6 +1,10 @@
 //! `review`: decisions land in files made for git, and the folders follow them.
 
-use crate::project::Project;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::project::{Project, repository};
 
 const ISSUES: &str = concat!(
     r#"{"repository":"example/harness","number":1,"title":"Edit converts CRLF files to LF","body":"The edit tool changes line ends.","html_url":"https://example.invalid/1"}"#,
@@ -338,4 +342,156 @@ fn a_difference_is_shown_with_both_sides_and_its_clause() {
     assert!(!subjects(&project, &["--kind", "difference"]).contains(one));
     let all = project.run(&["review", "list", "--all", "--kind", "difference"]);
     assert!(all.stdout.contains("rejected by ana"), "{}", all.stdout);
+}
+
+/// The sample, collected and ranked.
+fn sample() -> Project {
+    let project = Project::new();
+    let sample = repository().join("data/sample/issues.jsonl");
+    project.json(&["collect", "--from", sample.to_str().expect("UTF-8")]);
+    project.json(&["rank"]);
+    project
+}
+
+/// What the sample's judge says of the issues of a batch, as lines for `--say`.
+fn said(summary: &Value) -> String {
+    let path = repository().join("data/sample/judgements.jsonl");
+    let text = std::fs::read_to_string(path).expect("reads");
+    let relevant: BTreeMap<String, bool> = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"))
+        .map(|one| {
+            let repository = one["repository"].as_str().expect("a text");
+            let relevant = one["relevant"].as_u64().expect("a number") > 0;
+            (format!("{repository}#{}", one["number"]), relevant)
+        })
+        .collect();
+    keys(summary)
+        .iter()
+        .map(|key| match relevant[key] {
+            true => format!("approve {key} a test can show it\n"),
+            false => format!("reject {key} no test can show it\n"),
+        })
+        .collect()
+}
+
+fn keys(summary: &Value) -> Vec<String> {
+    let batch = summary["batch"].as_array().expect("a list");
+    let key = |unread: &Value| unread["key"].as_str().expect("a key").to_owned();
+    batch.iter().map(key).collect()
+}
+
+#[test]
+fn issues_are_read_in_batches_and_the_order_is_learned() {
+    let project = sample();
+    let first = project.json(&["review", "read", "-n", "75"]);
+    assert_eq!(first["order"], "ranking");
+    assert_eq!(keys(&first).len(), 75);
+    let text = project.run(&["review", "read"]).stdout;
+    assert!(text.starts_with("read on: nothing is read yet"), "{text}");
+
+    project.write("said.txt", &said(&first));
+    let say = ["review", "read", "--say", "said.txt", "--by", "ana"];
+    let second = project.json(&[&say[..], &["-n", "20"]].concat());
+    assert_eq!(second["order"], "learned");
+    assert_eq!(second["reading"]["n_read"], 75);
+    let rest: std::collections::BTreeSet<String> = keys(&second).into_iter().collect();
+    assert_eq!(rest.len(), 20);
+    assert!(keys(&first).iter().all(|key| !rest.contains(key)));
+    let places: Vec<u64> = second["batch"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|unread| unread["place"].as_u64().expect("a number"))
+        .collect();
+    assert!(
+        !places.is_sorted(),
+        "another order than that of the ranking"
+    );
+    assert!(
+        second["batch"][0]["words"]
+            .as_array()
+            .is_some_and(|words| !words.is_empty()),
+        "{}",
+        second["batch"][0]
+    );
+    assert_eq!(
+        project.json(&["review", "read", "-n", "20"])["batch"],
+        second["batch"]
+    );
+    project.write("cases/README.md", "No case yet.");
+    let status = project.json(&["status"]);
+    let sentence = status["reading"].as_str().expect("a sentence");
+    assert!(sentence.starts_with("read on: 75 of 95 read"), "{sentence}");
+
+    project.write("said.txt", &said(&second));
+    let last = project.json(&say);
+    assert_eq!(keys(&last), [""; 0]);
+    assert_eq!(last["reading"]["stop"], true);
+    assert_eq!(last["reading"]["recall_at_least"], 1.0);
+    let text = project.run(&["review", "read"]).stdout;
+    assert!(
+        text.starts_with("stop now: 95 of 95 read, 67 relevant"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_closing_sample_is_read_first_and_bounds_what_is_left() {
+    let project = sample();
+    let first = project.json(&["review", "read", "-n", "60"]);
+    project.write("said.txt", &said(&first));
+    project.json(&["review", "read", "--say", "said.txt", "--by", "ana"]);
+    let drawn = project.json(&["review", "read", "--sample", "12", "-n", "100"]);
+    assert_eq!(drawn["order"], "sample");
+    assert_eq!(keys(&drawn).len(), 12);
+    assert_eq!(
+        drawn["reading"]["elusion"],
+        Value::Null,
+        "it is not read yet"
+    );
+    let mut by_place = keys(&drawn);
+    by_place.sort();
+    project.write("said.txt", &said(&drawn));
+    let read = project.json(&[
+        "review", "read", "--say", "said.txt", "--by", "ana", "-n", "100",
+    ]);
+    assert_ne!(read["order"], "sample");
+    assert_eq!(keys(&read).len(), 95 - 60 - 12);
+    let elusion = &read["reading"]["elusion"];
+    assert_eq!(elusion["n_sampled"], 12);
+    let n_hits = said(&drawn).matches("approve").count();
+    assert_eq!(elusion["n_relevant"], n_hits);
+    let bound = read["reading"]["recall_at_least_by_sample"]
+        .as_f64()
+        .expect("a figure");
+    let found = read["reading"]["n_relevant"].as_f64().expect("a number");
+    assert!(bound <= found / 67.0, "the bound holds: {bound}");
+    let refused = project.run(&["review", "read", "--sample", "90"]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+}
+
+#[test]
+fn decisions_of_a_file_are_recorded_all_or_none() {
+    let project = sample();
+    let check = |text: &str, expected: &str| {
+        project.write("said.txt", text);
+        let ran = project.run(&["review", "read", "--say", "said.txt", "--by", "ana"]);
+        assert_eq!(ran.code, 2, "{}", ran.stdout);
+        assert!(ran.stderr.contains(expected), "{expected}: {}", ran.stderr);
+        assert!(!project.path("reviews/issues.jsonl").exists());
+    };
+    let good = "approve example/harness-a#1540 it is asserted\n";
+    check(
+        &format!("{good}maybe example/harness-a#1693 x\n"),
+        "said.txt:2: write approve",
+    );
+    check(
+        &format!("{good}reject o/n#1 x\n"),
+        "o/n#1 was not collected",
+    );
+    check(
+        &format!("{good}reject example/harness-a#1693\n"),
+        "a decision has a reason",
+    );
 }

@@ -1,3 +1,5 @@
+//! Clustering on vectors that are small enough to be followed by hand.
+
 use super::*;
 
 fn plain(vectors: &[SparseVector], cut: f32, max_part: usize) -> Clusters {

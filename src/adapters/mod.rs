@@ -1,10 +1,11 @@
-//! Each file knows one outside thing: GitHub, the index, Docker, the scripted model.
+//! Each file knows one outside thing: GitHub, the index, Docker, the scripted model, formats of pictures.
 
 pub mod folders;
 pub mod github;
 pub mod index;
 pub mod junit;
 pub mod mock;
+pub mod plots;
 pub mod processes;
 pub mod registry;
 pub mod sandbox;

@@ -1,5 +1,6 @@
 //! `pipeline analyze`: the statistics of a run or of a table of verdicts.
 
+mod architecture;
 mod cases;
 mod numbers;
 mod pair;
@@ -40,6 +41,19 @@ pub struct Args {
     /// Compare two candidates, or two models, on the same cases with an exact test
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     compare: Option<Vec<String>>,
+    /// Read facts of the candidates' sources from a table
+    ///
+    /// Columns: candidate, code_lines, modules, functions, largest_module (code lines), and dedicated (categories with a
+    /// module of their own, between blanks) where it is known. Of a run they are counted in the frozen candidates unless
+    /// this is given.
+    #[arg(long, value_name = "FILE")]
+    facts: Option<PathBuf>,
+    /// Draw the figures into this folder, each as SVG and as PNG
+    ///
+    /// ranking: pass rates with their spread; categories: cases and controls by category; code-lines: code lines against
+    /// pass rate, and the builds of each model.
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
     /// Write every estimate to this file, one a row
     #[arg(long, value_name = "FILE")]
     csv_out: Option<PathBuf>,
@@ -58,6 +72,8 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
         compare: args
             .compare
             .map(|names| <[String; 2]>::try_from(names).expect("the command line takes two names")),
+        facts: args.facts,
+        figures: args.figures,
         csv_out: args.csv_out,
     };
     let summary = analyze::run(context, &config)?;
@@ -101,6 +117,12 @@ fn words(summary: &Summary) -> String {
     parts.push(cases::coverage(&summary.coverage));
     parts.push(cases::floor(&summary.floor));
     parts.push(cases::items(&summary.items));
+    if let Some(found) = &summary.architecture {
+        parts.push(architecture::architecture(found));
+    }
+    if !summary.figures.is_empty() {
+        parts.push(format!("written: {}", summary.figures.join(", ")));
+    }
     parts.push(format!(
         "intervals of 95 %: {} over families and builds, seed {}; docs/analysis.md says how to read each figure",
         count(summary.resampling.draws, "draw", "draws"),

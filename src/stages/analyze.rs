@@ -1,5 +1,7 @@
 //! Prints the statistics of a run, or of a table of verdicts. It stores nothing but what it is asked to write.
 
+mod pictures;
+mod sources;
 mod verdicts;
 
 use std::collections::BTreeMap;
@@ -9,9 +11,11 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::{Deserialize, Serialize};
 
 use super::{Classify, Context, Failure, Kind, Result};
+use crate::domain::case::Category;
 use crate::methods::analysis::{
-    Analysis, CoverageRow, FloorCase, Independence, Items, Paired, Resampling, Selection, Table,
-    analyse_resampled, coverage, estimates, floor, independence, items, paired, selection,
+    Analysis, Architecture, CoverageRow, FloorCase, Independence, Items, Paired, Resampling,
+    Selection, Table, analyse_resampled, architecture, coverage, estimates, floor, independence,
+    items, of_architecture, of_items, of_pair, paired, selection,
 };
 use crate::paths::Project;
 use crate::storage::settings;
@@ -24,6 +28,10 @@ pub struct Config {
     pub models: BTreeMap<String, String>,
     /// Two candidates or models to compare.
     pub compare: Option<[String; 2]>,
+    /// Facts of the candidates' sources, for a table; those of a run are counted in the frozen trees.
+    pub facts: Option<PathBuf>,
+    /// Where to put the figures.
+    pub figures: Option<PathBuf>,
     /// Where to write every estimate as a row.
     pub csv_out: Option<PathBuf>,
 }
@@ -41,6 +49,8 @@ pub struct Settings {
     pub resampling: Resampling,
     /// The reliability that the number of further cases is for.
     pub wanted_reliability: f64,
+    /// Category → what the file name of a dedicated module holds.
+    pub dedicated: BTreeMap<Category, Vec<String>>,
     /// Names and patterns of candidates that are no contestants.
     pub witnesses: Vec<String>,
 }
@@ -87,6 +97,10 @@ pub struct Summary {
     pub floor: Vec<FloorCase>,
     pub selection: Option<Selection>,
     pub paired: Option<Paired>,
+    /// None when nothing is known of any source.
+    pub architecture: Option<Architecture>,
+    /// Files that were written.
+    pub figures: Vec<String>,
 }
 
 pub fn run(context: &Context, config: &Config) -> Result<Summary> {
@@ -101,10 +115,14 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
                 .hint(format!("one of: {}", names.join(", ")))
         })?),
     };
-    let summary = Summary {
+    let facts = sources::facts(context, config, &verdicts.digests)?;
+    let analysis = analyse_resampled(&table, resampling);
+    let mut summary = Summary {
         n_unfinished: verdicts.n_unfinished,
         resampling,
-        analysis: analyse_resampled(&table, resampling),
+        architecture: architecture(&analysis, &table, &facts, resampling),
+        analysis,
+        figures: Vec::new(),
         coverage: coverage(&table),
         independence: independence(&table),
         items: items(&table),
@@ -116,10 +134,27 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     };
     if let Some(path) = &config.csv_out {
         let mut writer = csv::Writer::from_path(path).kind(Kind::User)?;
-        for estimate in estimates(&summary.analysis) {
+        let all = [
+            estimates(&summary.analysis),
+            of_items(&summary.items),
+            summary
+                .architecture
+                .as_ref()
+                .map(of_architecture)
+                .unwrap_or_default(),
+            summary.paired.as_ref().map(of_pair).unwrap_or_default(),
+        ];
+        for estimate in all.iter().flatten() {
             writer.serialize(estimate)?;
         }
         writer.flush()?;
+    }
+    if let Some(folder) = &config.figures {
+        let written = pictures::write(&summary, folder)?;
+        summary.figures = written
+            .iter()
+            .map(|path| context.project.shown(path))
+            .collect();
     }
     Ok(summary)
 }

@@ -21,6 +21,7 @@ pub mod reviews;
 pub mod runs;
 pub mod samples;
 pub mod settings;
+pub mod source_facts;
 pub mod source_tree;
 pub mod stage_log;
 pub mod suite;

@@ -248,3 +248,113 @@ fn settings_that_mean_nothing_are_named() {
         ran.stderr
     );
 }
+
+const FACTS: &str = "candidate,code_lines,modules,functions,largest_module,dedicated
+a1,9000,20,400,1800,permissions headless
+a2,9500,22,410,1700,permissions
+b1,7000,25,300,900,headless
+b2,7400,24,310,950,
+c1,6000,30,250,500,startup
+c2,5500,31,240,450,startup
+d1,3000,12,100,700,
+";
+
+#[test]
+fn architecture_is_read_beside_the_verdicts() {
+    let project = Project::new();
+    project.write("v.csv", &cohort());
+    project.write("f.csv", FACTS);
+    let arguments = ["analyze", "--csv", "v.csv", "--facts", "f.csv"];
+    let found = project.json(&arguments)["architecture"].clone();
+    assert_eq!(
+        (&found["n_candidates"], &found["left_out"]),
+        (&7.into(), &1.into())
+    );
+    assert_eq!(found["models"][0]["code_lines"], 9250.0);
+    assert_eq!(found["models"][0]["lines_per_module"], 9250.0 / 21.0);
+    assert_eq!(found["dedicated"]["permissions"], 2);
+    let r = found["lines_of_models"]["r"].as_f64().expect("four models");
+    assert!(r > 0.9, "{r}");
+    let range = &found["modules"]["leave_one_out"];
+    assert!(
+        range["low"].as_f64() <= found["modules"]["r"].as_f64(),
+        "{found}"
+    );
+
+    project.write(
+        "f.csv",
+        "candidate,code_lines,modules,functions,largest_module\na1,1,1,1,2\n",
+    );
+    let ran = project.run(&arguments);
+    assert_eq!(ran.code, 3);
+    assert!(
+        ran.stderr.contains("f.csv:2: the largest module"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn figures_are_the_same_bytes_each_time() {
+    let project = Project::new();
+    project.write("v.csv", &cohort().replace("a1,a,", "a1,<a> & \u{202e}b,"));
+    project.write("f.csv", FACTS);
+    let draw = |folder: &str| {
+        let ran = project.run(&[
+            "analyze",
+            "--csv",
+            "v.csv",
+            "--facts",
+            "f.csv",
+            "--model-of",
+            "a2=<a> & \u{202e}b",
+            "--figures",
+            folder,
+        ]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let mut files: Vec<_> = std::fs::read_dir(project.path(folder))
+            .expect("was made")
+            .map(|entry| entry.expect("reads").path())
+            .collect();
+        files.sort();
+        let of = |path: &std::path::PathBuf| {
+            let name = path
+                .file_name()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned();
+            (name, std::fs::read(path).expect("reads"))
+        };
+        files.iter().map(of).collect::<Vec<_>>()
+    };
+    let first = draw("one");
+    let names: Vec<&str> = first.iter().map(|(name, _)| name.as_str()).collect();
+    let expected = [
+        "categories.png",
+        "categories.svg",
+        "code-lines.png",
+        "code-lines.svg",
+        "ranking.png",
+        "ranking.svg",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(first, draw("two"));
+    for (name, bytes) in &first {
+        if name.ends_with(".png") {
+            assert!(
+                bytes.starts_with(b"\x89PNG") && bytes.len() > 5000,
+                "{name}"
+            );
+        } else {
+            let text = String::from_utf8(bytes.clone()).expect("text");
+            assert!(
+                text.starts_with("<svg") && text.ends_with("</svg>\n"),
+                "{name}"
+            );
+            assert!(
+                !text.contains('\u{202e}') && !text.contains("<a>"),
+                "{name}"
+            );
+        }
+    }
+}

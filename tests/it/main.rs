@@ -19,6 +19,7 @@ mod full_github;
 mod killed;
 mod layers;
 mod mock;
+mod oracles;
 mod project;
 mod rank;
 mod reference;

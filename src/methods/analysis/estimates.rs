@@ -3,14 +3,14 @@
 use serde::Serialize;
 
 use super::super::statistics::Interval;
-use super::{Analysis, Parts};
+use super::{Analysis, Architecture, Items, Paired, Parts};
 use crate::domain::results::Group;
 
 /// One number of an [`Analysis`], for a table with one estimate a row.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Estimate {
     pub statistic: &'static str,
-    /// A candidate or a model; empty when it is about all.
+    /// A candidate, a model or a case; empty when it is about all.
     pub subject: String,
     /// A group, `ordinary`, `boundary`, or `all`.
     pub part: String,
@@ -56,16 +56,10 @@ pub fn estimates(analysis: &Analysis) -> Vec<Estimate> {
         });
     }
     let n_models = analysis.models.len();
-    let mut add = |statistic, subject: &str, part: &str, value, interval: Option<Interval>, n| {
+    let mut add = |statistic, subject: &str, part: &str, value, interval, n| {
         all.push(Estimate {
-            statistic,
-            subject: subject.to_owned(),
             part: part.to_owned(),
-            value,
-            low: interval.map(|i| i.low),
-            high: interval.map(|i| i.high),
-            n,
-            left_out: 0,
+            ..Estimate::new(statistic, subject, value, interval, n)
         });
     };
     for row in &analysis.groups {
@@ -111,29 +105,184 @@ pub fn estimates(analysis: &Analysis) -> Vec<Estimate> {
             ("discriminating-cases", row.discriminating),
         ] {
             all.push(Estimate {
-                statistic,
-                subject: String::new(),
                 part: row.group.map_or("all", Group::as_str).to_owned(),
-                value: Some(n as f64),
-                low: None,
-                high: None,
-                n: row.n_cases - row.undecided,
                 left_out: row.undecided,
+                ..Estimate::new(
+                    statistic,
+                    "",
+                    Some(n as f64),
+                    None,
+                    row.n_cases - row.undecided,
+                )
             });
         }
     }
     let reliability = &analysis.reliability;
+    let (kr20, interval) = (reliability.kr20, reliability.interval);
     all.push(Estimate {
-        statistic: "kr-20",
-        subject: String::new(),
-        part: "all".to_owned(),
-        value: reliability.kr20,
-        low: reliability.interval.map(|i| i.low),
-        high: reliability.interval.map(|i| i.high),
-        n: reliability.n_cases,
         left_out: reliability.cases_left_out,
+        ..Estimate::new("kr-20", "", kr20, interval, reliability.n_cases)
     });
     all
+}
+
+/// What each case is worth, and how able each candidate is.
+pub fn of_items(items: &Items) -> Vec<Estimate> {
+    let mut all = Vec::new();
+    for item in &items.cases {
+        let mut add = |statistic, value: Option<f64>| {
+            all.push(Estimate::new(
+                statistic,
+                item.case.as_str(),
+                value,
+                None,
+                item.counted,
+            ));
+        };
+        add("case-rate", item.rate);
+        add("case-discrimination", item.discrimination);
+        add("case-slope", item.curve.map(|curve| curve.slope));
+        add("case-difficulty", item.curve.map(|curve| curve.difficulty));
+        add("kr-20-without-case", item.kr20_without);
+    }
+    for candidate in &items.abilities {
+        let value = candidate.ability.map(|ability| ability.mean);
+        let name = &candidate.candidate;
+        all.push(Estimate::new(
+            "ability",
+            name,
+            value,
+            None,
+            items.cases.len(),
+        ));
+    }
+    all
+}
+
+pub fn of_architecture(architecture: &Architecture) -> Vec<Estimate> {
+    let n_models = architecture.models.len();
+    let n = architecture.n_candidates;
+    let mut all = Vec::new();
+    for model in &architecture.models {
+        let mut add = |statistic, value: Option<f64>| {
+            all.push(Estimate::new(
+                statistic,
+                &model.model,
+                value,
+                None,
+                model.n_builds,
+            ));
+        };
+        add("code-lines", Some(model.code_lines));
+        add("modules", Some(model.modules));
+        add("functions", Some(model.functions));
+        add("lines-per-module", model.lines_per_module);
+        add("largest-module-share", model.largest_share);
+    }
+    let mut add = |statistic, value: Option<f64>, interval: Option<Interval>, n| {
+        let estimate = Estimate::new(statistic, "", value, interval, n);
+        all.push(Estimate {
+            left_out: architecture.left_out,
+            ..estimate
+        });
+    };
+    let (builds, models) = (architecture.lines_of_builds, architecture.lines_of_models);
+    add("lines-with-rate-of-builds", builds.r, builds.interval, n);
+    add(
+        "lines-with-rate-of-models",
+        models.r,
+        models.interval,
+        n_models,
+    );
+    for (statistic, left_out, partial) in [
+        (
+            "partial-modules",
+            "partial-modules-leave-one-out",
+            architecture.modules,
+        ),
+        (
+            "partial-lines-per-module",
+            "partial-lines-per-module-leave-one-out",
+            architecture.lines_per_module,
+        ),
+    ] {
+        add(statistic, partial.of.r, partial.of.interval, n);
+        add(left_out, partial.of.r, partial.leave_one_out, n_models);
+    }
+    let between = architecture.between_models;
+    add("between-models-code-lines", between.code_lines, None, n);
+    add("between-models-modules", between.modules, None, n);
+    add(
+        "between-models-lines-per-module",
+        between.lines_per_module,
+        None,
+        n,
+    );
+    add(
+        "between-models-largest-share",
+        between.largest_share,
+        None,
+        n,
+    );
+    add(
+        "variation-of-builds",
+        architecture.variation_of_builds,
+        None,
+        n,
+    );
+    add(
+        "variation-of-models",
+        architecture.variation_of_models,
+        None,
+        n_models,
+    );
+    all
+}
+
+pub fn of_pair(paired: &Paired) -> Vec<Estimate> {
+    let subject = format!("{} − {}", paired.a, paired.b);
+    [
+        (
+            "difference",
+            paired.difference,
+            paired.interval,
+            paired.n_cases,
+        ),
+        (
+            "p-over-families",
+            paired.p_families,
+            None,
+            paired.n_families,
+        ),
+        ("p-over-cases", paired.p_cases, None, paired.n_cases),
+    ]
+    .map(|(statistic, value, interval, n)| Estimate {
+        left_out: paired.left_out,
+        ..Estimate::new(statistic, &subject, value, interval, n)
+    })
+    .to_vec()
+}
+
+impl Estimate {
+    /// Over all cases, with nothing left out.
+    fn new(
+        statistic: &'static str,
+        subject: &str,
+        value: Option<f64>,
+        interval: Option<Interval>,
+        n: usize,
+    ) -> Self {
+        Self {
+            statistic,
+            subject: subject.to_owned(),
+            part: "all".to_owned(),
+            value,
+            low: interval.map(|i| i.low),
+            high: interval.map(|i| i.high),
+            n,
+            left_out: 0,
+        }
+    }
 }
 
 fn each_part<T>(parts: &Parts<T>, mut act: impl FnMut(&str, &T)) {

@@ -3,6 +3,7 @@
 //!
 //! Invalid verdicts, those that were not asked and those that a candidate lacks are in no estimate; their number stands beside it.
 
+mod architecture;
 mod cohort;
 mod coverage;
 mod estimates;
@@ -20,8 +21,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+pub use architecture::{
+    Architecture, BetweenModels, CandidateSource, ModelSource, Partial, architecture,
+};
 pub use coverage::{CoverageRow, coverage};
-pub use estimates::{Estimate, estimates};
+pub use estimates::{Estimate, estimates, of_architecture, of_items, of_pair};
 pub use floor::{Diagnosis, FloorCase, Witnesses, floor};
 pub use independence::{Independence, independence};
 pub use items::{CandidateAbility, ItemRow, Items, items};

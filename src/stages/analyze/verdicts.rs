@@ -19,6 +19,8 @@ pub(super) struct Verdicts {
     /// Of candidates that are no witnesses.
     pub rows: Vec<Row>,
     pub witnesses: Witnesses,
+    /// Of a run: candidate → digest of its tree.
+    pub digests: BTreeMap<String, String>,
 }
 
 impl Verdicts {
@@ -30,6 +32,7 @@ impl Verdicts {
                 n_unfinished: 0,
                 rows: of_table(path, &config.models)?,
                 witnesses: Witnesses::new(),
+                digests: BTreeMap::new(),
             },
         };
         let unknown = config
@@ -110,6 +113,12 @@ fn of_run(
         n_unfinished: n_planned - verdicts.len(),
         rows: results::rows(&verdicts, &facts, models),
         witnesses,
+        digests: run
+            .plan
+            .candidates
+            .iter()
+            .map(|candidate| (candidate.name.clone(), candidate.digest.clone()))
+            .collect(),
     })
 }
 

@@ -1,0 +1,38 @@
+//! Facts of the candidates' sources: counted in the frozen trees of a run, or read from a file.
+
+use std::collections::BTreeMap;
+
+use super::Config;
+use crate::domain::source_facts::SourceFacts;
+use crate::methods::source_facts::source_facts;
+use crate::stages::{Classify, Context, Failure, Kind, Result};
+use crate::storage::candidates;
+use crate::storage::source_facts::{self as facts_file, FactsError};
+
+/// By candidate; those that are not known are absent. A file goes before what could be counted.
+pub(super) fn facts(
+    context: &Context,
+    config: &Config,
+    digests: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, SourceFacts>> {
+    if let Some(path) = &config.facts {
+        return facts_file::read(path).map_err(|error| Failure {
+            kind: match &error {
+                FactsError::Read { .. } => Kind::User,
+                FactsError::Row(_) => Kind::Settings,
+            },
+            source: error.into(),
+            hints: Vec::new(),
+        });
+    }
+    let mut facts = BTreeMap::new();
+    for (candidate, digest) in digests {
+        let tree = candidates::installed(&context.project.frozen(), digest);
+        if tree.is_dir() {
+            let files = candidates::files(&tree).kind(Kind::Environment)?;
+            let counted = source_facts(&files, &config.settings.dedicated);
+            facts.insert(candidate.clone(), counted);
+        }
+    }
+    Ok(facts)
+}

@@ -29,7 +29,7 @@ use tokio::time::{Instant, timeout};
 use self::container::{Container, LABEL_MAKER, SOCKET};
 use self::daemon::sort;
 use super::error::SandboxError;
-use super::init::SPEAKER;
+use super::init::{SPEAKER, put_first};
 use super::maker::{Maker, owner};
 use super::protocol::Setup;
 use super::spec::Limits;
@@ -175,7 +175,12 @@ impl Docker {
             }
         };
         match called.await {
-            Ok(stream) => Ok((stream, container)),
+            Ok(stream) => {
+                if let Some(pid) = stream.peer_cred().ok().and_then(|peer| peer.pid()) {
+                    put_first(pid);
+                }
+                Ok((stream, container))
+            }
             Err(error) => {
                 container.remove().await;
                 Err(error)

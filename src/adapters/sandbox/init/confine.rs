@@ -79,6 +79,7 @@ pub fn split(confine: &Confine, limits: &Limits) -> Result<Side, Failure> {
         }));
     };
     write_ids(child, uid, gid, privileged)?;
+    super::put_first(child.as_raw());
     if let Some(cgroup) = &cgroup {
         cgroup.add(child).step("enter the control group")?;
     }

@@ -8,12 +8,15 @@ use std::time::Duration;
 use super::owned_folder::{self, OwnedFolder};
 use super::trial::CANDIDATE;
 use super::{Failure, Result};
+use crate::adapters::folders::{self, FoldersError};
 use crate::adapters::sandbox::{CellSpec, Exit, Launch, Limits, Mount, Sandbox, SandboxError};
 use crate::domain::candidate::Candidate;
 use crate::storage::candidates;
 
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 const PORT: u16 = 8400;
+/// Where a candidate lies as it was delivered, while it is installed.
+const DELIVERED: &str = "/delivered";
 /// A tree that is being installed, below the frozen ones.
 const DRAFT: &str = ".new-";
 
@@ -37,21 +40,24 @@ pub async fn install(
 ) -> Result<Installed> {
     std::fs::create_dir_all(frozen)?;
     let draft = OwnedFolder::make(frozen, DRAFT)?;
-    let tree = draft.path().join("tree");
-    candidates::materialise(candidate, &tree)?;
-    give_all(&tree, sandbox.owner())?;
+    let delivered = draft.path().join("delivered");
+    candidates::materialise(candidate, &delivered)?;
+    give_all(&delivered, sandbox.owner())?;
     let spec = CellSpec {
         label: format!("install/{}", candidate.name),
-        mounts: [vec![Mount::writable(&tree, CANDIDATE)], packages].concat(),
-        folders: Vec::new(),
+        mounts: [vec![Mount::read_only(&delivered, DELIVERED)], packages].concat(),
+        folders: vec![CANDIDATE.into()],
         limits: limits.clone(),
         port: PORT,
     };
     let environment = |error: SandboxError| Failure::environment(error.to_string());
     let mut cell = sandbox.open(spec).await.map_err(environment)?;
     drop(cell.take_listener());
+    let folders = cell.take_folders();
+    // The script writes into a folder of the cell's own, so that it cannot fill the disk.
+    let script = format!("cp -a {DELIVERED}/. . && exec /bin/sh install.sh");
     let launch = Launch {
-        argv: vec!["/bin/sh".into(), "install.sh".into()],
+        argv: vec!["/bin/sh".into(), "-c".into(), script],
         env: [
             ("PATH", "/usr/local/bin:/usr/bin:/bin"),
             ("HOME", "/tmp"),
@@ -76,9 +82,19 @@ pub async fn install(
         Exit::TimedOut => Some(format!("install.sh took over {} s", TIME_LIMIT.as_secs())),
         Exit::NotStarted(why) => Some(format!("install.sh did not start: {why}")),
     };
-    match refused {
-        Some(why) => Ok(Installed::Refused(why)),
-        None => Ok(Installed::Tree(candidates::seal(&tree, frozen, digest)?)),
+    if let Some(why) = refused {
+        return Ok(Installed::Refused(why));
+    }
+    let tree = draft.path().join("tree");
+    match folders::copy_out(&folders[0], &tree, limits.folder_mib << 20) {
+        Err(FoldersError::NotCopied { path, why }) => Ok(Installed::Refused(format!(
+            "install.sh left {}, which {why}",
+            path.display()
+        ))),
+        copied => {
+            copied?;
+            Ok(Installed::Tree(candidates::seal(&tree, frozen, digest)?))
+        }
     }
 }
 

@@ -3,14 +3,18 @@
 //! Nothing runs in the cell while these do. What lies there after a run is hostile: links are never followed, nothing
 //! but plain files is opened, how much is read has limits, and all of it is done with the rights of the cell's user.
 
+mod copy;
 mod fixture;
 mod names;
 mod owner;
 mod snapshot;
 
+use std::fs::{File, OpenOptions};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+pub use copy::copy_out;
 pub use fixture::lay;
 pub use names::named;
 pub use owner::acting_as;
@@ -31,6 +35,9 @@ pub enum FoldersError {
         path: PathBuf,
         source: std::io::Error,
     },
+    /// What a candidate left cannot be taken on to the host.
+    #[error("{path} {why}")]
+    NotCopied { path: PathBuf, why: &'static str },
     /// The case does not fit into the folders of a cell.
     #[error(
         "{path} of the fixture does not fit; raise folder_mib or folder_files in pipeline/evaluate.toml"
@@ -90,6 +97,14 @@ impl Folders {
         }
         Ok(folders)
     }
+}
+
+/// Opens what was a plain file a moment ago, and neither follows nor waits for what it may be by now.
+fn open_plain(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open(path)
 }
 
 fn lay_error(path: &str, source: std::io::Error) -> FoldersError {

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{File, Metadata, OpenOptions, Permissions};
+use std::fs::{File, Metadata, Permissions};
 use std::io::Read;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use super::names::shown;
-use super::{Folders, FoldersError, acting_as};
+use super::{Folders, FoldersError, acting_as, open_plain};
 use crate::domain::evidence::{FileKind, FileState, KEPT_TEXT_BYTES};
 
 /// Entries read back. A cell's own folders hold fewer with the limits that are shipped.
@@ -19,6 +19,8 @@ const ENTRIES: usize = 32_768;
 const PATH_BYTES: usize = 8 << 20;
 /// A longer path is none for the kernel.
 const LONGEST_PATH: usize = libc::PATH_MAX as usize - 1;
+/// Folders in folders: each costs as many steps as it is deep.
+const DEPTH: usize = 256;
 /// Bytes of content read for digests, holes included: a file of holes costs its maker nothing.
 const DIGESTED_BYTES: u64 = 256 << 20;
 /// Bytes of texts kept of one snapshot; later texts keep only their digest.
@@ -67,14 +69,15 @@ fn walk(
     opened: &mut Opened,
     seen: &mut Snapshot,
 ) -> Result<(), FoldersError> {
-    let mut pending = vec![(place.to_path_buf(), prefix.to_owned())];
-    while let Some((folder, prefix)) = pending.pop() {
+    let mut pending = vec![(place.to_path_buf(), prefix.to_owned(), 0)];
+    while let Some((folder, prefix, depth)) = pending.pop() {
         let mut below = Vec::new();
         for name in names(&folder, opened).map_err(read_error(&folder))? {
             let path = folder.join(&name);
             let key = key(&prefix, &shown(&name));
             seen.path_bytes += key.len();
-            let fits = path.as_os_str().len() <= LONGEST_PATH
+            let fits = depth < DEPTH
+                && path.as_os_str().len() <= LONGEST_PATH
                 && seen.path_bytes <= PATH_BYTES
                 && seen.files.len() < ENTRIES;
             if !fits {
@@ -84,7 +87,7 @@ fn walk(
             let metadata = std::fs::symlink_metadata(&path).map_err(read_error(&path))?;
             let state = state(&path, &metadata, seen).map_err(read_error(&path))?;
             if state.kind == FileKind::Dir {
-                below.push((path, format!("{key}/")));
+                below.push((path, format!("{key}/"), depth + 1));
             }
             if key != "{state}" {
                 seen.files.insert(key, state);
@@ -150,9 +153,9 @@ fn state(path: &Path, metadata: &Metadata, seen: &mut Snapshot) -> std::io::Resu
         if seen.digested_bytes > DIGESTED_BYTES {
             seen.cut = true;
         } else {
-            let mut file = match open(path) {
+            let mut file = match open_plain(path) {
                 Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                    opened_up(path, || open(path))?
+                    opened_up(path, || open_plain(path))?
                 }
                 other => other?,
             };
@@ -160,13 +163,6 @@ fn state(path: &Path, metadata: &Metadata, seen: &mut Snapshot) -> std::io::Resu
         }
     }
     Ok(state)
-}
-
-fn open(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC)
-        .open(path)
 }
 
 /// The owner of a file that he made unreadable may read it after a change of mode.

@@ -16,6 +16,7 @@ mod evaluate;
 mod expand;
 mod fake_github;
 mod full_github;
+mod hostile;
 mod killed;
 mod layers;
 mod mock;

@@ -4,6 +4,7 @@ use super::{ExitCode, Output, output};
 use crate::stages::doctor::{self, Summary};
 use crate::stages::{Context, Result};
 
+/// Says of each promise of both sandboxes whether it holds, holds weaker, does not hold, or is not provable here.
 /// Nothing is believed that settings only promise: cells are opened and misbehaved in.
 #[derive(Debug, clap::Args)]
 pub struct Args {}
@@ -37,7 +38,7 @@ fn words(summary: &Summary) -> String {
     let table = output::table(&["where", "state", "what", "seen"], rows);
     let verdict = match summary.ready {
         true => "ready: pipeline run",
-        false => "not ready: mend what is broken where `pipeline run` needs it",
+        false => "not ready: mend what does not hold where `pipeline run` needs it",
     };
     format!("{table}\n\n{verdict}")
 }

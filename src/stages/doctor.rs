@@ -12,7 +12,7 @@ use crate::adapters::sandbox::{DockerConfig, Namespaces};
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
     pub parts: Vec<Part>,
-    /// The sandbox of pipeline/evaluate.toml keeps every promise, weaker or not, and Python is there.
+    /// In the sandbox of pipeline/evaluate.toml every promise that can be tried holds, weaker or not, and Python is there.
     pub ready: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct Part {
 #[derive(Debug, Clone, Serialize)]
 pub struct Check {
     pub what: String,
-    /// `kept`, `weaker` or `broken`.
+    /// `holds`, `holds weaker`, `does not hold` or `not provable here`.
     pub state: &'static str,
     pub detail: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,10 +64,11 @@ pub fn run(context: &Context) -> Result<Summary> {
         ),
         part("docker", settings.sandbox == SandboxKind::Docker, docker),
     ];
-    let ready = parts
-        .iter()
-        .filter(|part| part.needed)
-        .all(|part| part.checks.iter().all(|check| check.state != "broken"));
+    let ready = parts.iter().filter(|part| part.needed).all(|part| {
+        part.checks
+            .iter()
+            .all(|check| check.state != State::Broken.as_str())
+    });
     Ok(Summary { parts, ready })
 }
 
@@ -76,11 +77,7 @@ fn part(name: &'static str, needed: bool, findings: Vec<Finding>) -> Part {
         .into_iter()
         .map(|finding| Check {
             what: finding.promise.to_owned(),
-            state: match finding.state {
-                State::Kept => "kept",
-                State::Weaker => "weaker",
-                State::Broken => "broken",
-            },
+            state: finding.state.as_str(),
             detail: finding.detail,
             remedy: finding.remedy,
         })
@@ -144,11 +141,12 @@ fn folder(what: &str, path: &Path, remedy: &str) -> Check {
     }
 }
 
-fn check(what: &str, kept: bool, detail: String, remedy: &str) -> Check {
+fn check(what: &str, fine: bool, detail: String, remedy: &str) -> Check {
+    let state = if fine { State::Holds } else { State::Broken };
     Check {
         what: what.to_owned(),
-        state: if kept { "kept" } else { "broken" },
+        state: state.as_str(),
         detail,
-        remedy: (!kept).then(|| remedy.to_owned()),
+        remedy: (!fine).then(|| remedy.to_owned()),
     }
 }

@@ -84,6 +84,75 @@ impl Cgroup {
     }
 }
 
+/// What is known of groups of version 2 on this machine.
+#[derive(Debug)]
+pub enum Proof {
+    Holds(String),
+    Fails(String),
+    /// There is no place to try.
+    Nowhere(String),
+}
+
+/// Makes a group of version 2, puts a process into it, has the kernel empty it, and removes it.
+pub fn prove_version_two() -> Proof {
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let all = find_parents(&own, &mounts);
+    let Some(parent) = all.iter().find(|parent| parent.version == Version::Two) else {
+        return Proof::Nowhere("no hierarchy of version 2 is mounted".into());
+    };
+    let folder = parent.folder.join(format!("{PREFIX}{}", Maker::this()));
+    if let Err(error) = fs::create_dir(&folder) {
+        return Proof::Nowhere(format!(
+            "no group may be made: {}: {error}",
+            folder.display()
+        ));
+    }
+    // Removes it on every way out.
+    let group = Cgroup {
+        folders: vec![folder.clone()],
+        events: PathBuf::new(),
+    };
+    if let Err(error) = enter_and_empty(&group, &folder) {
+        return Proof::Fails(format!("{}: {error}", folder.display()));
+    }
+    let there = fs::read_to_string(folder.join("cgroup.controllers")).unwrap_or_default();
+    let missing: Vec<&str> = ["memory", "pids", "cpu"]
+        .into_iter()
+        .filter(|name| there.split_whitespace().all(|one| one != *name))
+        .collect();
+    let done = format!(
+        "a group was made, entered, emptied and removed below {}",
+        parent.folder.display()
+    );
+    match missing.as_slice() {
+        [] => Proof::Holds(format!("{done}; memory, pids and cpu limit it")),
+        missing => Proof::Nowhere(format!(
+            "{done}; its limits could not be tried: {} belong to version 1, or to nobody, here",
+            missing.join(", ")
+        )),
+    }
+}
+
+fn enter_and_empty(group: &Cgroup, folder: &Path) -> std::io::Result<()> {
+    let mut sleeper = std::process::Command::new("/bin/sleep").arg("60").spawn()?;
+    let pid = sleeper.id();
+    let ended = group
+        .add(Pid::from_raw(pid as i32))
+        .and_then(|()| fs::read_to_string(folder.join("cgroup.procs")))
+        .and_then(
+            |members| match members.lines().any(|line| line == pid.to_string()) {
+                true => fs::write(folder.join("cgroup.kill"), "1"),
+                false => Err(std::io::Error::other("a process did not enter")),
+            },
+        );
+    if ended.is_err() {
+        let _ = sleeper.kill();
+    }
+    sleeper.wait()?;
+    ended
+}
+
 impl Drop for Cgroup {
     fn drop(&mut self) {
         for folder in &self.folders {
@@ -250,6 +319,22 @@ mod tests {
                 Path::new("/sys/fs/cgroup/unified/user.slice")
             ]
         );
+    }
+
+    #[test]
+    fn a_group_of_version_two_is_made_entered_emptied_and_removed() {
+        let proof = prove_version_two();
+        if let Proof::Fails(why) = &proof {
+            panic!("{why}");
+        }
+        // On a machine that lets us, this is more than the absence of a fault.
+        if nix::unistd::geteuid().is_root() && Path::new("/sys/fs/cgroup/unified").exists() {
+            let (Proof::Holds(seen) | Proof::Nowhere(seen) | Proof::Fails(seen)) = proof;
+            assert!(
+                seen.starts_with("a group was made, entered, emptied and removed"),
+                "{seen}"
+            );
+        }
     }
 
     #[test]

@@ -39,6 +39,9 @@ pub struct Adapter {
     /// Faults of the model that it meets within the time limit.
     #[serde(default)]
     pub faults: Vec<Fault>,
+    /// Its protocol carries arguments as objects: broken ones cannot be sent.
+    #[serde(default)]
+    pub whole_arguments: bool,
     /// The contract's tools by name.
     #[serde(default)]
     pub tools: BTreeMap<String, ToolForm>,

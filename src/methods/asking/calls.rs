@@ -38,15 +38,15 @@ fn translated(call: &Call, adapter: &Adapter) -> Result<Call, String> {
         .get(&call.call)
         .ok_or_else(|| format!("it has no tool like {}", call.call))?;
     let with = match &call.with {
-        // Arguments that are no JSON are as broken in any tool's words.
-        Some(Value::String(raw)) if serde_json::from_str::<Value>(raw).is_err() => {
-            Value::String(raw.clone())
-        }
         Some(Value::String(raw)) => match serde_json::from_str(raw) {
             Ok(Value::Object(table)) => {
                 let table = renamed(&table, &call.call, form)?;
                 Value::String(Value::Object(table).to_string())
             }
+            _ if adapter.whole_arguments => {
+                return Err("its protocol carries no broken arguments".to_owned());
+            }
+            // What is no object is as broken in any tool's words.
             _ => Value::String(raw.clone()),
         },
         Some(Value::Object(table)) => Value::Object(renamed(table, &call.call, form)?),

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::domain::case::Reply;
 
 const ADAPTER: &str = r#"
 harness    = "x"
@@ -109,6 +110,16 @@ fn calls_are_translated() {
     assert_eq!(call("with = {}")["file"], "{workspace}");
     // Broken JSON stays as it is; a text that is an object is translated as one.
     assert_eq!(call(r#"with = '{"path": '"#), r#"{"path": "#);
+    let whole = Adapter {
+        whole_arguments: true,
+        ..adapter()
+    };
+    let mut broken = Reply {
+        call: Some("read".into()),
+        with: Some("{".into()),
+        ..Reply::default()
+    };
+    assert!(calls::translate(&mut broken, &whole).is_err());
     let Value::String(raw) = call(r#"with = '{"limit": 2.0}'"#) else {
         panic!("stays a text");
     };

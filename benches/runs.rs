@@ -1,0 +1,284 @@
+//! Whole runs: `cargo bench --bench runs -- [suite] [long] [report]`, all of them unless said.
+//!
+//! `suite`  the reference on the whole suite, beside the processor time that its own processes took in the same run;
+//! `long`   the runner's memory after 1,000 and after 10,000 units;
+//! `report` the report of 10,000 stored verdicts.
+//!
+//! Wall time says something on an idle machine only; the shares of processor time hold on a busy one too.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use doc2harness::domain::case::{CaseId, Category};
+use doc2harness::domain::clause::Scenario;
+use doc2harness::domain::evidence::Evidence;
+use doc2harness::domain::verdict::{Failure, Outcome, Reason};
+use doc2harness::storage::runs::{
+    PLAN_FORMAT, Plan, PlannedCandidate, PlannedCase, Run, UnitOutcome,
+};
+
+const ROUNDS: usize = 3;
+
+fn main() {
+    let asked: Vec<String> = std::env::args().skip(1).collect();
+    let parts = [("suite", suite as fn()), ("long", long), ("report", report)];
+    let named = |name: &str| asked.iter().any(|word| word == name);
+    let any = parts.iter().any(|(name, _)| named(name));
+    for (name, part) in parts {
+        if !any || named(name) {
+            part();
+        }
+    }
+}
+
+/// What a command took: seconds of wall and of processor time, and the largest memory of it or of one below it, in MiB.
+struct Took {
+    wall_s: f64,
+    cpu_s: f64,
+    memory_mib: f64,
+}
+
+fn pipeline(root: &Path, arguments: &[&str]) -> Took {
+    let began = Instant::now();
+    let child = Command::new(env!("CARGO_BIN_EXE_pipeline"))
+        .args(arguments)
+        .current_dir(root)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    // SAFETY: the structure is plain numbers, and the call fills it; the child is waited for here and nowhere else.
+    let (status, usage) = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        let mut status = 0;
+        assert!(libc::wait4(child.id() as i32, &mut status, 0, &mut usage) > 0);
+        (std::process::ExitStatus::from_raw(status), usage)
+    };
+    assert!(
+        matches!(status.code(), Some(0 | 1)),
+        "{arguments:?}: {status}"
+    );
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    Took {
+        wall_s: began.elapsed().as_secs_f64(),
+        cpu_s: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+        memory_mib: usage.ru_maxrss as f64 / 1024.0,
+    }
+}
+
+/// A project with these parts of the repository.
+fn project(parts: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for part in parts {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(part);
+        let to = folder.path().join(part);
+        std::fs::create_dir_all(to.parent().expect("is below")).expect("makes");
+        let copied = Command::new("cp").arg("-a").args([from, to]).status();
+        assert!(copied.expect("starts").success());
+    }
+    std::fs::create_dir_all(folder.path().join("data")).expect("makes");
+    // The processes of cells belong to another user.
+    for path in [folder.path(), &folder.path().join("data")] {
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(path, open).expect("sets");
+    }
+    folder
+}
+
+fn suite() {
+    let folder = project(&["pipeline", "cases", "candidates/reference", "data/document"]);
+    let root = folder.path();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+    // Installs the reference, and leaves durations for the order.
+    pipeline(root, &["evaluate", "-c", "reference", "--run", "warm"]);
+    println!("the reference on the whole suite, {cores} cores, medians of {ROUNDS} rounds");
+    for repeat in ["1", "4"] {
+        let (mut wall, mut share, mut total, mut own, mut longest) =
+            (vec![], vec![], vec![], vec![], vec![]);
+        for round in 0..ROUNDS {
+            let id = format!("r{repeat}-{round}");
+            let command = [
+                "evaluate",
+                "-c",
+                "reference",
+                "--run",
+                &id,
+                "--repeat",
+                repeat,
+            ];
+            let took = pipeline(root, &command);
+            let run = Run::open(&root.join("data/runs"), &id).expect("opens");
+            let outcomes = run.outcomes().expect("reads");
+            let own_s = outcomes.iter().map(|unit| unit.cpu_ms).sum::<u64>() as f64 / 1e3;
+            let longest_ms = outcomes.iter().map(|unit| unit.duration_ms).max();
+            wall.push(took.wall_s);
+            share.push(took.wall_s / (own_s / cores));
+            total.push(took.cpu_s / own_s);
+            own.push(own_s / cores);
+            longest.push(longest_ms.unwrap_or(0) as f64 / 1e3);
+        }
+        println!(
+            "  --repeat {repeat}: wall {:.2} s, own processor time ÷ cores {:.2} s, ratio {:.2} (limit 1.25); \
+             all processor time ÷ own {:.2}; no run can end before its longest unit, {:.2} s",
+            median(wall),
+            median(own),
+            median(share),
+            median(total),
+            median(longest)
+        );
+    }
+}
+
+const CASE: &str = r#"title = "case NUMBER"
+purpose = "It costs something."
+clause = "tools.read.format"
+category = "headless"
+scenario = "ordinary"
+[[launch]]
+route = "headless"
+prompt = "nothing"
+[[expect]]
+channel = "exit"
+equals = 0
+"#;
+
+fn long() {
+    let folder = project(&["pipeline", "data/document/02-tools.md"]);
+    let root = folder.path();
+    let write = |below: &str, text: &str| {
+        let path = root.join(below);
+        std::fs::create_dir_all(path.parent().expect("is below")).expect("makes");
+        std::fs::write(path, text).expect("writes");
+    };
+    for n in 0..100 {
+        let text = CASE.replace("NUMBER", &n.to_string());
+        write(&format!("cases/headless/c{n}.toml"), &text);
+    }
+    write("candidates/empty/harness", "#!/bin/sh\nexit 0\n");
+    write("candidates/empty/install.sh", "chmod +x harness\n");
+    println!("memory of the runner (limit 150 MiB)");
+    for repeat in ["10", "100"] {
+        let took = pipeline(root, &["evaluate", "-c", "empty", "--repeat", repeat]);
+        println!(
+            "  {repeat:>3} × 100 units: {:.0} MiB, {:.1} ms processor time and {:.1} ms wall a unit",
+            took.memory_mib,
+            took.cpu_s * 10.0 / repeat.parse::<f64>().expect("a number"),
+            took.wall_s * 10.0 / repeat.parse::<f64>().expect("a number")
+        );
+    }
+}
+
+fn report() {
+    let folder = project(&["pipeline", "data/document"]);
+    let root = folder.path();
+    stored(root, 334, 30);
+    let mut times = vec![];
+    let mut memory = vec![];
+    for _ in 0..ROUNDS {
+        let took = pipeline(root, &["report", "large"]);
+        times.push(took.wall_s);
+        memory.push(took.memory_mib);
+    }
+    let page = std::fs::metadata(root.join("data/runs/large/report/report.html"));
+    println!(
+        "report of 10,020 verdicts: {:.2} s (limit 2), {:.1} MB (limit 20), {:.0} MiB of memory",
+        median(times),
+        page.expect("is there").len() as f64 / 1e6,
+        median(memory)
+    );
+}
+
+/// A third passes; what fails says as much as real failures do, and has evidence.
+fn stored(root: &Path, n_cases: usize, n_candidates: usize) {
+    let cases = (0..n_cases).map(|idx| {
+        let category = Category::ALL[idx % 6];
+        let id = CaseId::new(format!("{category}/does-what-it-should-{idx:03}"));
+        PlannedCase {
+            title: "a tool keeps what the document promises when its input is at the limit".into(),
+            clause: "tools.read.range".parse().expect("a clause id"),
+            category: Some(category),
+            scenario: Some(Scenario::Boundary),
+            family: Some(id.clone()),
+            controls: Vec::new(),
+            digest: "d".into(),
+            scenario_digest: "s".into(),
+            id,
+        }
+    });
+    let candidates = (0..n_candidates).map(|n| PlannedCandidate {
+        name: format!("builds/model-{n}"),
+        source: "x".into(),
+        digest: "d".into(),
+    });
+    let plan = Plan {
+        format: PLAN_FORMAT,
+        run: "large".into(),
+        created_at: "2026-12-01T00:00:00Z".into(),
+        tool_version: "0".into(),
+        sandbox: "none".into(),
+        seed: "s".into(),
+        suite: "s".into(),
+        repeat: 1,
+        candidates: candidates.collect(),
+        cases: cases.collect(),
+    };
+    let mut run = Run::create(&root.join("data/runs"), plan).expect("creates");
+    let units: Vec<_> = run.plan.units().collect();
+    let mut outcomes = Vec::new();
+    for (idx, unit) in units.into_iter().enumerate() {
+        let outcome = match idx % 3 {
+            0 => Outcome::Passed,
+            _ => Outcome::Failed(Failure {
+                reason: Reason::Assertion,
+                expected: "requests $.messages[?@.role == 'tool'].content lacks {nonce:secret}"
+                    .repeat(2),
+                saw: "request 2, message 4: \"a result of a tool & more of it\" ".repeat(3),
+                place: "launch 1, request 2, $['messages'][3]['content']".into(),
+            }),
+        };
+        let evidence = match outcome.passed() {
+            true => None,
+            false => Some(run.evidence().store(&evidence(idx)).expect("stores")),
+        };
+        outcomes.push(UnitOutcome {
+            candidate: unit.candidate,
+            case: unit.case,
+            repetition: 1,
+            attempt: 1,
+            outcome,
+            evidence,
+            duration_ms: 300 + idx as u64,
+            cpu_ms: 200,
+        });
+    }
+    run.record(&outcomes).expect("records");
+}
+
+fn evidence(idx: usize) -> Evidence {
+    let request = |n: usize| {
+        serde_json::json!({
+            "at_ms": n, "method": "POST", "path": "/v1/chat/completions", "headers": {}, "side": false,
+            "body": { "messages": [{ "role": "user", "content": format!("say {idx} {}", "x".repeat(400)) }] },
+            "reply": { "step": n },
+        })
+    };
+    let value = serde_json::json!({
+        "format": 1, "case": "a/b", "bindings": {},
+        "launches": [{
+            "argv": ["harness"], "exit": { "code": 0 }, "screen": null, "keys_unsent": 0,
+            "stdout": { "text": "a line\n".repeat(50), "cut": false },
+            "stderr": { "text": "", "cut": false },
+            "requests": (1..6).map(request).collect::<Vec<_>>(),
+            "duration_ms": 1, "cpu_ms": 1, "out_of_memory": false,
+        }],
+        "files_before": {}, "files_after": {},
+    });
+    serde_json::from_value(value).expect("evidence")
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

@@ -338,6 +338,39 @@ fn a_unit_that_waits_on_a_timer_holds_no_core() {
 }
 
 #[test]
+fn what_took_longest_in_earlier_runs_comes_first() {
+    let project = project();
+    let order = |run: &str| -> Vec<String> {
+        project.json(&["evaluate", "-c", "reference", "-j", "1", "--run", run]);
+        let log = project.path(&format!("data/runs/{run}/outcomes.jsonl"));
+        let text = std::fs::read_to_string(log).expect("reads");
+        let lines = text.lines().map(|line| {
+            let unit: Value = serde_json::from_str(line).expect("is JSON");
+            unit["case"].as_str().expect("an id").to_owned()
+        });
+        lines.collect()
+    };
+    let (control, link, exit) = (
+        "controls/plain-file-readable",
+        "file-operations/link",
+        "headless/exit",
+    );
+    assert_eq!(order("a"), [control, link, exit], "all have one time limit");
+    let log = project.path("data/runs/a/outcomes.jsonl");
+    let text = std::fs::read_to_string(&log).expect("reads");
+    let lines = text.lines().map(|line| {
+        let mut unit: Value = serde_json::from_str(line).expect("is JSON");
+        let ms = ["exit", "link", "readable"]
+            .iter()
+            .position(|end| unit["case"].as_str().is_some_and(|id| id.ends_with(end)));
+        unit["duration_ms"] = (9000 - ms.expect("one of three") * 1000).into();
+        format!("{unit}\n")
+    });
+    std::fs::write(&log, lines.collect::<String>()).expect("writes");
+    assert_eq!(order("b"), [exit, link, control]);
+}
+
+#[test]
 fn repetitions_find_what_is_flaky_and_say_what_differed() {
     let project = project();
     for (name, behaviour, at_end) in [

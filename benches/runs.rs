@@ -40,6 +40,10 @@ struct Took {
     memory_mib: f64,
 }
 
+#[expect(
+    clippy::zombie_processes,
+    reason = "`wait4` waits for it, and tells its memory"
+)]
 fn pipeline(root: &Path, arguments: &[&str]) -> Took {
     let began = Instant::now();
     let child = Command::new(env!("CARGO_BIN_EXE_pipeline"))
@@ -133,7 +137,7 @@ fn suite() {
 
 const CASE: &str = r#"title = "case NUMBER"
 purpose = "It costs something."
-clause = "tools.read.format"
+clause = "exit-codes.success.answer"
 category = "headless"
 scenario = "ordinary"
 [[launch]]
@@ -145,7 +149,7 @@ equals = 0
 "#;
 
 fn long() {
-    let folder = project(&["pipeline", "data/document/02-tools.md"]);
+    let folder = project(&["pipeline", "data/document/10-exit-codes.md"]);
     let root = folder.path();
     let write = |below: &str, text: &str| {
         let path = root.join(below);

@@ -35,6 +35,16 @@ pub fn ranks(values: &[f64]) -> Vec<usize> {
         .collect()
 }
 
+/// What the tests of the estimators share.
+#[cfg(test)]
+pub(super) fn close(actual: Option<f64>, expected: f64) {
+    let actual = actual.expect("there is an estimate");
+    assert!(
+        (actual - expected).abs() < 1e-9,
+        "{actual} is not {expected}"
+    );
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,14 +54,4 @@ mod tests {
         assert_eq!(ranks(&[0.5, 0.9, 0.5, 0.1]), [2, 1, 2, 4]);
         assert_eq!(ranks(&[0.1 + 0.2, 0.3]), [1, 1]);
     }
-}
-
-/// What the tests of the estimators share.
-#[cfg(test)]
-pub(super) fn close(actual: Option<f64>, expected: f64) {
-    let actual = actual.expect("there is an estimate");
-    assert!(
-        (actual - expected).abs() < 1e-9,
-        "{actual} is not {expected}"
-    );
 }

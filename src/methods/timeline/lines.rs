@@ -177,7 +177,9 @@ impl Page {
             self.plain(format!("    body {body}"));
         }
         let reply = self.cut(&request.reply);
-        let sent = request.sent.as_ref().map(sent).unwrap_or_default();
+        let times = self.limits.times;
+        let sent = request.sent.as_ref().map(|one| sent(one, times));
+        let sent = sent.unwrap_or_default();
         self.plain(format!("    ← {reply}{sent}"));
     }
 
@@ -273,30 +275,33 @@ fn quoted(arg: &str) -> String {
     }
 }
 
-/// What went out and when, in brackets.
-fn sent(sent: &Sent) -> String {
+/// What went out, and when if `times` are told, in brackets.
+fn sent(sent: &Sent, times: bool) -> String {
     let seconds = |ms: Option<u64>| format!("{:.2} s", ms.unwrap_or_default() as f64 / 1000.0);
-    let ended = seconds(sent.ended_ms);
+    let (began, ended) = (seconds(sent.began_ms), seconds(sent.ended_ms));
+    let at = match times {
+        true => format!(" at {ended}"),
+        false => String::new(),
+    };
     let Some(status) = sent.status else {
         return match sent.end {
-            SentEnd::Left => format!(" (the candidate left before any answer at {ended})"),
+            SentEnd::Left => format!(" (the candidate left before any answer{at})"),
             SentEnd::Open => " (no answer to the end of the launch)".to_owned(),
-            SentEnd::Whole | SentEnd::Cut => format!(" (connection ended at {ended})"),
+            SentEnd::Whole | SentEnd::Cut => format!(" (connection ended{at})"),
         };
     };
     let n_bytes = sent.n_bytes;
     match sent.end {
         SentEnd::Whole => {
-            let began = seconds(sent.began_ms);
-            let span = match began == ended {
-                true => format!("at {ended}"),
-                false => format!("from {began} to {ended}"),
+            let span = match times && began != ended {
+                true => format!(" from {began} to {ended}"),
+                false => at,
             };
-            format!(" ({status}, {n_bytes} bytes {span})")
+            format!(" ({status}, {n_bytes} bytes{span})")
         }
-        SentEnd::Cut => format!(" ({status}, cut after {n_bytes} bytes at {ended})"),
+        SentEnd::Cut => format!(" ({status}, cut after {n_bytes} bytes{at})"),
         SentEnd::Left => {
-            format!(" ({status}, the candidate left after {n_bytes} bytes at {ended})")
+            format!(" ({status}, the candidate left after {n_bytes} bytes{at})")
         }
         SentEnd::Open => format!(" ({status}, {n_bytes} bytes, then open to the end)"),
     }

@@ -205,6 +205,10 @@ impl Evidence {
     }
 }
 
+fn is_zero<N: Default + PartialEq>(n: &N) -> bool {
+    *n == N::default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,8 +221,4 @@ mod tests {
         assert_eq!(exchange.sent, None);
         assert_eq!(serde_json::to_string(&exchange).expect("is written"), old);
     }
-}
-
-fn is_zero<N: Default + PartialEq>(n: &N) -> bool {
-    *n == N::default()
 }

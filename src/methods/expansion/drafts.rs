@@ -361,12 +361,8 @@ fn formed(
 }
 
 fn channels(expects: &[Expect]) -> BTreeSet<Channel> {
-    let mut found = BTreeSet::new();
-    for expect in expects {
-        found.extend(expect.channel);
-        found.extend(channels(&expect.any));
-    }
-    found
+    let leaves = expects.iter().flat_map(Expect::leaves);
+    leaves.filter_map(|leaf| leaf.channel).collect()
 }
 
 fn control_text(text: &str, title: &str, name: &str) -> Result<String, String> {

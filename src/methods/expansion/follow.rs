@@ -64,13 +64,13 @@ impl Follow {
 
     /// The assertion as it is when it has followed.
     pub fn expected(&self, expect: &Expect) -> Expect {
-        if !expect.any.is_empty() {
+        if expect.members().next().is_some() {
+            let all = |members: &[Expect]| members.iter().map(|one| self.expected(one)).collect();
+            let not = expect.not.as_deref();
             return Expect {
-                any: expect
-                    .any
-                    .iter()
-                    .map(|inner| self.expected(inner))
-                    .collect(),
+                any: all(&expect.any),
+                all: all(&expect.all),
+                not: not.map(|inner| Box::new(self.expected(inner))),
                 ..expect.clone()
             };
         }

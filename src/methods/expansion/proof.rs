@@ -213,11 +213,15 @@ impl Found<'_> {
                 launch.env.clone(),
                 launch.size,
                 launch.time_limit_s,
+                launch.stdin_is,
+                launch.alongside.clone(),
+                launch.signals.clone(),
+                launch.bind.clone(),
             )
         };
         if rest(old) != rest(new) {
             self.fault(what(
-                "the route, the environment, the size or the time limit",
+                "the route, the environment, the size, the time limit or its moments",
             ));
         }
         let steps =

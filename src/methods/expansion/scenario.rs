@@ -102,7 +102,7 @@ pub fn assertion_texts(case: &Case) -> Vec<String> {
 }
 
 fn gather(expect: &Expect, texts: &mut Vec<String>) {
-    for inner in &expect.any {
+    for inner in expect.members() {
         gather(inner, texts);
     }
     texts.extend(expect.at.clone());
@@ -113,6 +113,7 @@ fn gather(expect: &Expect, texts: &mut Vec<String>) {
             .flatten()
             .cloned(),
     );
+    texts.extend(expect.changed.iter().flatten().cloned());
     for some in [&expect.has, &expect.lacks].into_iter().flatten() {
         texts.extend(some.as_slice().iter().cloned());
     }

@@ -127,7 +127,9 @@ fn matched(found: &Found, expect: &Expect) -> Option<Option<String>> {
         None | Some(Stream::Stdout) => None,
         other => other,
     };
-    let is_plain = expect.any.is_empty()
+    let is_plain = expect.members().next().is_none()
+        && expect.header.is_none()
+        && expect.order.is_empty()
         && expect.launch.is_none()
         && expect.request.is_none()
         && expect.count.is_none()

@@ -34,7 +34,7 @@ pub(super) fn in_order(
         }
         let behind = match next {
             0 => String::new(),
-            n => format!(" behind number {}, which met the one before", n - 1 + 1),
+            n => format!(" behind number {n}, which met the one before"),
         };
         return Err(Seen {
             saw: match early {

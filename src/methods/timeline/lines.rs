@@ -91,6 +91,10 @@ impl Page {
         let argv = argv.join(" ");
         let argv = shortened(&argv, self.limits.n_chars).into_owned();
         self.push(LineKind::Head, format!("launch {number}  {argv}"));
+        if launch.started_ms > 0 && self.limits.times {
+            let seconds = launch.started_ms as f64 / 1000.0;
+            self.plain(format!("  began at {seconds:.2} s"));
+        }
         if launch.requests.is_empty() {
             self.plain("  no request".to_owned());
         }
@@ -122,6 +126,17 @@ impl Page {
             self.plain(format!(
                 "  {} keys were never sent: the screen before them never came",
                 launch.keys_unsent
+            ));
+        }
+        if launch.signals_unsent > 0 {
+            let n = launch.signals_unsent;
+            self.plain(format!(
+                "  {n} signals were never sent: their moment never came"
+            ));
+        }
+        for name in &launch.unbound {
+            self.plain(format!(
+                "  what is to be {{bound:{name}}} is not in the output"
             ));
         }
         let exit = match launch.exit {

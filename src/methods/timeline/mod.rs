@@ -36,6 +36,11 @@ pub struct LaunchStory {
     pub stderr: Text,
     pub screen: Option<String>,
     pub keys_unsent: usize,
+    pub signals_unsent: usize,
+    /// Names of values that were to be caught and are not in the output.
+    pub unbound: Vec<String>,
+    /// Since the first launch began.
+    pub started_ms: u64,
     pub exit: Exit,
     pub out_of_memory: bool,
     pub duration_ms: u64,
@@ -123,6 +128,9 @@ fn launch(launch: &LaunchEvidence, script: &[Reply], bindings: &Bindings) -> Lau
         stderr: text(&launch.stderr),
         screen: launch.screen.as_deref().map(|s| bindings.redact(s)),
         keys_unsent: launch.keys_unsent,
+        signals_unsent: launch.signals_unsent,
+        unbound: launch.unbound.clone(),
+        started_ms: launch.started_ms,
         exit: launch.exit,
         out_of_memory: launch.out_of_memory,
         duration_ms: launch.duration_ms,

@@ -161,7 +161,8 @@ fn contained(sandbox: &str) {
         })
         .collect();
     for one in &took {
-        println!("{one:?}");
+        let (launch, since_last) = (one.launch.as_millis(), one.since_last.as_millis());
+        println!("{launch:>6} {since_last:>6} ms  {}", one.unit);
     }
     let wrong: Vec<&String> = seen
         .iter()

@@ -186,7 +186,7 @@ fn contained(sandbox: &str) {
     after::nothing_is_left(&project, pid);
     before.is_unchanged(&project);
     after::evidence_lacks(&project, SECRET);
-    after::everything_is_safe_to_read(&project, ATTACKS);
+    after::everything_is_safe_to_read(&project, sandbox, ATTACKS);
 }
 
 /// Runs all attacks, one after the other. Returns the result, the process id, and how long each unit took in all.

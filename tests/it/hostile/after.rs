@@ -142,7 +142,7 @@ pub fn evidence_lacks(project: &Project, secret: &str) {
 }
 
 /// Neither the terminal nor a browser nor a reader of XML is told anything by a candidate.
-pub fn everything_is_safe_to_read(project: &Project, attacks: &[(&str, &str)]) {
+pub fn everything_is_safe_to_read(project: &Project, sandbox: &str, attacks: &[(&str, &str)]) {
     let ran = project.run(&["report", "r"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     harmless("report", &ran.stdout);
@@ -173,6 +173,8 @@ pub fn everything_is_safe_to_read(project: &Project, attacks: &[(&str, &str)]) {
         "evaluate",
         "--resume",
         "r",
+        "--sandbox",
+        sandbox,
         "--junit",
         &junit.display().to_string(),
     ]);

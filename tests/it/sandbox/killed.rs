@@ -76,10 +76,11 @@ pub async fn killed_runner_leaves_nothing(place: Place) {
                 groups.iter().all(|group| !group.exists())
             })
             .await;
-            // What a killed process outside the cell would have left.
+            // What a killed process outside the cell would have left. Runs of other tests sweep too, so that who took
+            // it away is not told.
             if let Some(group) = groups.first() {
                 std::fs::create_dir(group).unwrap();
-                assert!(place.sandbox.sweep().await.unwrap().cgroups >= 1);
+                place.sandbox.sweep().await.unwrap();
                 assert!(!group.exists());
             }
         }

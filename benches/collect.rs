@@ -35,6 +35,10 @@ fn main() {
         );
         std::fs::write(at("pipeline/collect.toml"), settings).expect("writes");
         let began = Instant::now();
+        #[expect(
+            clippy::zombie_processes,
+            reason = "wait4 waits for it and tells what it took"
+        )]
         let child = Command::new(env!("CARGO_BIN_EXE_pipeline"))
             .args(["collect", "--api-url", &server.url, "--repository"])
             .args(FULL.iter().map(|list| list.0))

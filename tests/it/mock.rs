@@ -48,11 +48,7 @@ impl Server {
         let mock = Mock::serve(listener).expect("serves");
         drop(guard);
         mock.begin(BASE_PATH, script, BTreeSet::new());
-        Self {
-            mock,
-            at,
-            runtime: runtime,
-        }
+        Self { mock, at, runtime }
     }
 
     /// Another launch, whose script is empty.

@@ -205,7 +205,13 @@ mod tests {
     #[test]
     fn the_pairs_are_those_that_looking_at_all_of_them_finds() {
         let vectors = vectors(120);
-        let bonus = |a: usize, b: usize| if (a + b) % 3 == 0 { 0.1 } else { -0.05 };
+        let bonus = |a: usize, b: usize| {
+            if (a + b).is_multiple_of(3) {
+                0.1
+            } else {
+                -0.05
+            }
+        };
         let items = Items {
             vectors: &vectors,
             bonus: &bonus,

@@ -2,7 +2,7 @@
 //! reading may stop is calculated.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -324,7 +324,7 @@ pub fn record(context: &Context, file: &Path, by: &str) -> Result<usize> {
         return Err(Failure::user("nobody knows who decides")
             .hint("add --by NAME, or set PIPELINE_REVIEWER, or git config user.name"));
     }
-    let text = match file == PathBuf::from("-") {
+    let text = match file == "-" {
         true => std::io::read_to_string(std::io::stdin()),
         false => std::fs::read_to_string(file),
     }

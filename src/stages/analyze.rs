@@ -18,6 +18,7 @@ use crate::methods::analysis::{
     items, of_architecture, of_items, of_pair, paired, selection,
 };
 use crate::paths::Project;
+use crate::storage::csv_table::CsvError;
 use crate::storage::settings;
 use verdicts::Verdicts;
 
@@ -157,4 +158,17 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
             .collect();
     }
     Ok(summary)
+}
+
+/// A table that is not there was named wrongly; one that is wrong was written so.
+fn csv_failure(error: CsvError) -> Failure {
+    let kind = match &error {
+        CsvError::Read { .. } => Kind::User,
+        CsvError::Row(_) => Kind::Settings,
+    };
+    Failure {
+        kind,
+        source: error.into(),
+        hints: Vec::new(),
+    }
 }

@@ -6,6 +6,7 @@ pub mod candidates;
 pub mod certificate;
 pub mod clusters;
 pub mod comments;
+pub mod csv_table;
 pub mod database;
 pub mod differences;
 pub mod documents;

@@ -4,25 +4,22 @@
 //! module of their own, between blanks) where it is known. Others are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 
 use crate::domain::case::Category;
-use crate::domain::place::{Finding, Place};
+use crate::domain::place::Finding;
 use crate::domain::source_facts::SourceFacts;
+use crate::storage::csv_table::{self, CsvError};
 
-#[derive(Debug, thiserror::Error)]
-pub enum FactsError {
-    #[error("cannot read {path}")]
-    Read {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    /// A row that means nothing; the text names the line.
-    #[error(transparent)]
-    Row(#[from] Finding),
-}
+const COLUMNS: [&str; 5] = [
+    "candidate",
+    "code_lines",
+    "modules",
+    "functions",
+    "largest_module",
+];
 
 #[derive(Deserialize)]
 struct Record {
@@ -35,41 +32,25 @@ struct Record {
 }
 
 /// The facts of each candidate by its name.
-pub fn read(path: &Path) -> Result<BTreeMap<String, SourceFacts>, FactsError> {
-    let text = std::fs::read(path).map_err(|source| FactsError::Read {
-        path: path.to_path_buf(),
-        source,
-    })?;
-    Ok(parse(path, &text)?)
+pub fn read(path: &Path) -> Result<BTreeMap<String, SourceFacts>, CsvError> {
+    Ok(parse(path, &csv_table::bytes(path)?)?)
 }
 
 fn parse(path: &Path, text: &[u8]) -> Result<BTreeMap<String, SourceFacts>, Finding> {
-    let wrong = |line: u64, message: String| Finding::new(Place::new(path, line as usize), message);
-    let mut reader = csv::ReaderBuilder::new()
-        .trim(csv::Trim::All)
-        .from_reader(text);
-    let header = reader
-        .headers()
-        .map_err(|error| wrong(1, error.to_string()))?
-        .clone();
-    let is_known = header.iter().any(|name| name == "dedicated");
+    let table = csv_table::parse::<Record>(path, text, &COLUMNS)?;
+    let is_known = table.columns.iter().any(|name| name == "dedicated");
     let mut all = BTreeMap::new();
-    for record in reader.records() {
-        let record = record.map_err(|error| {
-            let line = error.position().map_or(1, csv::Position::line);
-            wrong(line, error.to_string())
-        })?;
-        let line = record.position().map_or(1, csv::Position::line);
-        let mut record: Record = record
-            .deserialize(Some(&header))
-            .map_err(|error| wrong(line, error.to_string()))?;
+    for (place, mut record) in table.rows {
         if is_known {
             // An empty cell of the column: none is dedicated.
             record.dedicated.get_or_insert_default();
         }
-        let (name, facts) = facts(record).map_err(|message| wrong(line, message))?;
+        let (name, facts) = match facts(record) {
+            Ok(named) => named,
+            Err(message) => return Err(Finding::new(place, message)),
+        };
         if all.contains_key(&name) {
-            return Err(wrong(line, format!("{name} has a row further up")));
+            return Err(Finding::new(place, format!("{name} has a row further up")));
         }
         all.insert(name, facts);
     }
@@ -104,14 +85,8 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Result<usize, &str>) {
-        match (parse(Path::new("f.csv"), text.as_bytes()), expected) {
-            (Ok(facts), Ok(n)) => assert_eq!(facts.len(), n),
-            (Err(finding), Err(part)) => {
-                let message = finding.to_string();
-                assert!(message.contains(part), "{message}");
-            }
-            (got, expected) => panic!("{got:?} is not {expected:?}"),
-        }
+        let facts = parse(Path::new("f.csv"), text.as_bytes());
+        csv_table::check(facts.map(|facts| facts.len()), expected);
     }
 
     #[test]

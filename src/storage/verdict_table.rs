@@ -5,27 +5,16 @@
 //! runs can be joined below one header.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 
 use crate::domain::case::{CaseId, Category};
 use crate::domain::clause::Scenario;
-use crate::domain::place::{Finding, Place};
+use crate::domain::place::Finding;
 use crate::domain::results::{Row, Status};
 use crate::domain::verdict::{FaultKind, NOT_ASKED, Reason};
-
-#[derive(Debug, thiserror::Error)]
-pub enum TableError {
-    #[error("cannot read {path}")]
-    Read {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    /// A row that means nothing; the text names the line.
-    #[error(transparent)]
-    Row(#[from] Finding),
-}
+use crate::storage::csv_table::{self, CsvError};
 
 const COLUMNS: [&str; 7] = [
     "candidate",
@@ -57,52 +46,26 @@ type CaseRow = (Category, Scenario, CaseId, Option<usize>);
 
 /// Reads a table. A candidate has one model and one row a case, and a case one category, scenario, family and number of
 /// controls.
-pub fn read(path: &Path) -> Result<Vec<Row>, TableError> {
-    let text = std::fs::read(path).map_err(|source| TableError::Read {
-        path: path.to_path_buf(),
-        source,
-    })?;
-    Ok(parse(path, &text)?)
+pub fn read(path: &Path) -> Result<Vec<Row>, CsvError> {
+    Ok(parse(path, &csv_table::bytes(path)?)?)
 }
 
 fn parse(path: &Path, text: &[u8]) -> Result<Vec<Row>, Finding> {
-    let wrong = |line: u64, message: String| Finding::new(Place::new(path, line as usize), message);
-    let mut reader = csv::ReaderBuilder::new()
-        .trim(csv::Trim::All)
-        .from_reader(text);
-    let header = reader
-        .headers()
-        .map_err(|error| wrong(1, error.to_string()))?
-        .clone();
-    let missing: Vec<&str> = COLUMNS
-        .into_iter()
-        .filter(|column| !header.iter().any(|name| name == *column))
-        .collect();
-    if !missing.is_empty() {
-        let missing = missing.join(", ");
-        return Err(wrong(1, format!("lacks the columns {missing}")));
-    }
+    let table = csv_table::parse::<Record>(path, text, &COLUMNS)?;
     let mut rows: Vec<Row> = Vec::new();
-    let mut seen: BTreeMap<(String, CaseId), u64> = BTreeMap::new();
+    let mut seen: BTreeMap<(String, CaseId), usize> = BTreeMap::new();
     let mut builds: BTreeMap<String, (String, String)> = BTreeMap::new();
     let mut cases: BTreeMap<CaseId, CaseRow> = BTreeMap::new();
-    for record in reader.records() {
-        let record = record.map_err(|error| {
-            let line = error.position().map_or(1, csv::Position::line);
-            wrong(line, error.to_string())
-        })?;
-        let line = record.position().map_or(1, csv::Position::line);
-        let record: Record = record
-            .deserialize(Some(&header))
-            .map_err(|error| wrong(line, error.to_string()))?;
-        let row = row(record).map_err(|message| wrong(line, message))?;
+    for (place, record) in table.rows {
+        let line = place.line;
+        let wrong = |message: String| Finding::new(place.clone(), message);
+        let row = row(record).map_err(wrong)?;
         let pair = (row.candidate.clone(), row.case.clone());
         if let Some(first) = seen.insert(pair, line) {
             let (candidate, case) = (&row.candidate, &row.case);
-            return Err(wrong(
-                line,
-                format!("{candidate} has a row for {case} in line {first} already"),
-            ));
+            return Err(wrong(format!(
+                "{candidate} has a row for {case} in line {first} already"
+            )));
         }
         let build = (row.model.clone(), row.build.clone());
         if builds
@@ -111,7 +74,7 @@ fn parse(path: &Path, text: &[u8]) -> Result<Vec<Row>, Finding> {
             != &build
         {
             let message = format!("{} has another model or build further up", row.candidate);
-            return Err(wrong(line, message));
+            return Err(wrong(message));
         }
         let facts = (
             row.category,
@@ -128,7 +91,7 @@ fn parse(path: &Path, text: &[u8]) -> Result<Vec<Row>, Finding> {
                 "{} has another category, scenario, family or number of controls further up",
                 row.case
             );
-            return Err(wrong(line, message));
+            return Err(wrong(message));
         }
         rows.push(row);
     }
@@ -240,14 +203,8 @@ mod tests {
 
     fn check(lines: &str, expected: Result<usize, &str>) {
         let text = format!("{HEADER}\n{lines}");
-        match (parse(Path::new("t.csv"), text.as_bytes()), expected) {
-            (Ok(rows), Ok(n)) => assert_eq!(rows.len(), n),
-            (Err(finding), Err(part)) => {
-                let message = finding.to_string();
-                assert!(message.contains(part), "{message}");
-            }
-            (got, expected) => panic!("{got:?} is not {expected:?}"),
-        }
+        let rows = parse(Path::new("t.csv"), text.as_bytes());
+        csv_table::check(rows.map(|rows| rows.len()), expected);
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::Config;
+use super::{Config, csv_failure};
 use crate::domain::source_facts::SourceFacts;
 use crate::methods::source_facts::source_facts;
-use crate::stages::{Classify, Context, Failure, Kind, Result};
+use crate::stages::{Classify, Context, Kind, Result};
 use crate::storage::candidates;
-use crate::storage::source_facts::{self as facts_file, FactsError};
+use crate::storage::source_facts as facts_file;
 
 /// By candidate; those that are not known are absent. A file goes before what could be counted.
 pub(super) fn facts(
@@ -16,14 +16,7 @@ pub(super) fn facts(
     digests: &BTreeMap<String, String>,
 ) -> Result<BTreeMap<String, SourceFacts>> {
     if let Some(path) = &config.facts {
-        return facts_file::read(path).map_err(|error| Failure {
-            kind: match &error {
-                FactsError::Read { .. } => Kind::User,
-                FactsError::Row(_) => Kind::Settings,
-            },
-            source: error.into(),
-            hints: Vec::new(),
-        });
+        return facts_file::read(path).map_err(csv_failure);
     }
     let mut facts = BTreeMap::new();
     for (candidate, digest) in digests {

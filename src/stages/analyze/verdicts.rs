@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Config, Source};
+use super::{Config, Source, csv_failure};
 use crate::domain::candidate::REFERENCE;
 use crate::domain::case::CaseId;
 use crate::domain::certificate::Certificate;
 use crate::domain::results::{self, Row, Status};
 use crate::methods::analysis::Witnesses;
-use crate::stages::{Context, Failure, Kind, Result, stored_run};
+use crate::stages::{Context, Failure, Result, stored_run};
 use crate::storage::certificate;
 use crate::storage::runs::Plan;
-use crate::storage::verdict_table::{self, TableError};
+use crate::storage::verdict_table;
 
 pub(super) struct Verdicts {
     pub source: String,
@@ -75,14 +75,7 @@ impl Verdicts {
 }
 
 fn of_table(path: &std::path::Path, models: &BTreeMap<String, String>) -> Result<Vec<Row>> {
-    let mut rows = verdict_table::read(path).map_err(|error| Failure {
-        kind: match &error {
-            TableError::Read { .. } => Kind::User,
-            TableError::Row(_) => Kind::Settings,
-        },
-        source: error.into(),
-        hints: Vec::new(),
-    })?;
+    let mut rows = verdict_table::read(path).map_err(csv_failure)?;
     for row in &mut rows {
         if let Some(model) = models.get(&row.candidate) {
             row.model.clone_from(model);

@@ -6,9 +6,9 @@ use doc2harness::adapters::sandbox::probe::{self, State};
 use doc2harness::adapters::sandbox::{Docker, DockerConfig, Namespaces, Sandbox, SandboxError};
 use futures_util::StreamExt;
 
-use crate::project::Project;
+use crate::project::{Project, ran};
 
-use super::{PIPELINE, Place, block_on, docker_config, on_docker, text};
+use super::{PIPELINE, Place, block_on, docker_config, on_docker};
 
 pub async fn doctor_finds_promises_kept(place: Place) {
     let findings = match place.sandbox.name() {
@@ -106,31 +106,31 @@ fn doctor_says_what_to_type_without_docker() {
     });
 }
 
-/// Not a test: what [`refused_namespaces_say_what_to_type`] runs where no namespace can be made.
-#[test]
-#[ignore = "run by another test"]
-fn doctor_without_namespaces() {
-    block_on(async {
-        let findings = probe::namespaces(&Namespaces::new(PIPELINE)).await;
-        println!("{findings:#?}");
-    });
-}
-
 #[test]
 fn refused_namespaces_say_what_to_type() {
-    let program = std::env::current_exe().unwrap();
-    let script = format!(
-        "echo 0 > /proc/sys/user/max_user_namespaces && exec {} --exact sandbox::doctor::doctor_without_namespaces --ignored --nocapture",
-        program.display()
-    );
-    let output = std::process::Command::new("unshare")
+    let project = Project::new();
+    let script =
+        format!("echo 0 > /proc/sys/user/max_user_namespaces && exec {PIPELINE} --json doctor");
+    let mut command = std::process::Command::new("unshare");
+    command
         .args(["-Ur", "sh", "-c", &script])
-        .output()
-        .unwrap();
-    let said = text(&output.stdout);
+        .current_dir(project.path(""));
+    let said = ran(&mut command);
+    assert_eq!(said.code, 4, "{}", said.stderr);
+    let parts = said.json();
+    let refused = parts["parts"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|part| part["name"] == "namespace")
+        .flat_map(|part| part["checks"].as_array().into_iter().flatten())
+        .find(|check| check["what"] == "user namespaces")
+        .unwrap_or_else(|| panic!("{parts:#}"));
+    assert_eq!(refused["state"], "does not hold", "{refused}");
+    let remedy = refused["remedy"].as_str().unwrap_or_default();
     assert!(
-        said.contains("state: Broken") && said.contains("sysctl -w user.max_user_namespaces"),
-        "{output:?}"
+        remedy.contains("sysctl -w user.max_user_namespaces"),
+        "{refused}"
     );
 }
 

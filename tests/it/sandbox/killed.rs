@@ -1,30 +1,23 @@
 //! What a killed runner leaves, and what is swept.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use doc2harness::adapters::sandbox::{DockerConfig, Launch, Mount, Sandbox};
 
-use super::{Place, on_docker, on_namespaces, sh};
+use super::{Place, sh};
 
-/// Not a test: what [`killed_runner_leaves_nothing`] runs in a process of its own, and kills.
-#[test]
-#[ignore = "run by another test"]
-fn runner_to_be_killed() {
-    let Some(folder) = std::env::var_os("PIPELINE_TEST_FOLDER") else {
-        return;
-    };
-    let run = |place: Place| async move {
-        let mut spec = place.spec();
-        spec.mounts = vec![Mount::writable(folder, "/workspace")];
-        let mut cell = place.sandbox.open(spec).await.unwrap();
-        let script = "setsid sleep 600 & echo > started; exec sleep 600";
-        cell.launch(sh(script)).await.unwrap();
-    };
-    match std::env::var("PIPELINE_TEST_SANDBOX").unwrap().as_str() {
-        "docker" => on_docker(run),
-        _ => on_namespaces(run),
-    }
+/// The folder in which a runner that is to be killed works; set in a process of its own.
+const FOLDER: &str = "PIPELINE_TEST_FOLDER";
+
+/// A runner that does not end by itself.
+async fn run_until_killed(place: Place, folder: OsString) {
+    let mut spec = place.spec();
+    spec.mounts = vec![Mount::writable(folder, "/workspace")];
+    let mut cell = place.sandbox.open(spec).await.unwrap();
+    let script = "setsid sleep 600 & echo > started; exec sleep 600";
+    cell.launch(sh(script)).await.unwrap();
 }
 
 pub async fn dropped_cell_is_killed(place: Place) {
@@ -44,15 +37,19 @@ pub async fn dropped_cell_is_killed(place: Place) {
 }
 
 pub async fn killed_runner_leaves_nothing(place: Place) {
+    // The runner is this test in another process.
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        return run_until_killed(place, folder).await;
+    }
     let workspace = place.host("workspace");
+    let module = match place.sandbox.name() {
+        "docker" => "docker",
+        _ => "namespaces",
+    };
+    let test = format!("sandbox::{module}::killed_runner_leaves_nothing");
     let mut runner = std::process::Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "sandbox::killed::runner_to_be_killed",
-            "--ignored",
-        ])
-        .env("PIPELINE_TEST_FOLDER", &workspace)
-        .env("PIPELINE_TEST_SANDBOX", place.sandbox.name())
+        .args(["--exact", &test])
+        .env(FOLDER, &workspace)
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();

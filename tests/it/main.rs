@@ -2,6 +2,7 @@
 
 mod adapters;
 mod analyze;
+mod both_sandboxes;
 mod build;
 mod case;
 mod check;

@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use doc2harness::adapters::sandbox::{
-    Cell, CellSpec, Docker, DockerConfig, Ended, Exit, Launch, Limits, Mount, Namespaces, Sandbox,
-    SandboxError,
+    Cell, CellSpec, Ended, Exit, Launch, Limits, Mount, Sandbox, SandboxError,
 };
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -23,10 +22,9 @@ use self::killed::{dropped_cell_is_killed, killed_runner_leaves_nothing};
 use self::several::*;
 use self::terminal::*;
 
-use crate::project::docker_asked;
+use crate::both_sandboxes::{PIPELINE, block_on, docker_config, on_docker, promises};
 
 const PORT: u16 = 8400;
-const PIPELINE: &str = env!("CARGO_BIN_EXE_pipeline");
 
 /// A sandbox and host folders for one cell.
 struct Place {
@@ -35,8 +33,8 @@ struct Place {
     limits: Limits,
 }
 
-impl Place {
-    fn new(sandbox: Box<dyn Sandbox>) -> Self {
+impl From<Box<dyn Sandbox>> for Place {
+    fn from(sandbox: Box<dyn Sandbox>) -> Self {
         let host = TempDir::new().unwrap();
         for (folder, file) in [
             ("candidate", "harness.py"),
@@ -59,7 +57,9 @@ impl Place {
         }
         place
     }
+}
 
+impl Place {
     fn host(&self, path: &str) -> PathBuf {
         self.host.path().join(path)
     }
@@ -113,50 +113,6 @@ fn python(script: &str) -> Launch {
 
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
-}
-
-/// Keeps a promise on the sandbox that needs no daemon.
-fn on_namespaces<F: Future<Output = ()>>(promise: impl FnOnce(Place) -> F) {
-    block_on(async { promise(Place::new(Box::new(Namespaces::new(PIPELINE)))).await });
-}
-
-/// Keeps a promise on Docker, when asked to; then a missing daemon is a failure.
-fn on_docker<F: Future<Output = ()>>(promise: impl FnOnce(Place) -> F) {
-    if !docker_asked() {
-        return;
-    }
-    block_on(async {
-        let docker = Docker::connect(docker_config())
-            .await
-            .unwrap_or_else(|error| panic!("{error}"));
-        promise(Place::new(Box::new(docker))).await
-    });
-}
-
-fn docker_config() -> DockerConfig {
-    DockerConfig {
-        program: PIPELINE.into(),
-        ..DockerConfig::default()
-    }
-}
-
-fn block_on(future: impl Future<Output = ()>) {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(future);
-}
-
-macro_rules! promises {
-    ($($promise:ident),* $(,)?) => {
-        mod namespaces {
-            $(#[test] fn $promise() { super::on_namespaces(super::$promise); })*
-        }
-        mod docker {
-            $(#[test] fn $promise() { super::on_docker(super::$promise); })*
-        }
-    };
 }
 
 promises! {

@@ -2,17 +2,17 @@
 //! sandboxes. Docker's half runs with `PIPELINE_TEST_DOCKER=1`.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use doc2harness::adapters::sandbox::{Docker, DockerConfig, Limits, Namespaces, Sandbox};
+use doc2harness::adapters::sandbox::{Limits, Sandbox};
 use doc2harness::domain::case::{Case, CaseId};
 use doc2harness::domain::evidence::Evidence;
 use doc2harness::domain::verdict::Outcome;
 use doc2harness::methods::judge::judge;
 use doc2harness::stages::trial::{self, Bench, Subject};
 
-use crate::project::docker_asked;
+use crate::both_sandboxes::promises;
 
 /// A harness with a shell tool, sessions that are written before each request, and a prompt in a terminal.
 const HARNESS: &str = r#"#!/usr/bin/env python3
@@ -83,8 +83,8 @@ struct Place {
     bench: Bench,
 }
 
-impl Place {
-    fn new(sandbox: Arc<dyn Sandbox>) -> Self {
+impl From<Box<dyn Sandbox>> for Place {
+    fn from(sandbox: Box<dyn Sandbox>) -> Self {
         let tree = tempfile::tempdir().expect("a folder");
         let entry = tree.path().join("harness");
         std::fs::write(&entry, HARNESS).expect("writes");
@@ -92,13 +92,15 @@ impl Place {
             std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("sets");
         }
         let bench = Bench {
-            sandbox,
+            sandbox: Arc::from(sandbox),
             run: "test".into(),
             seed: "s".into(),
         };
         Self { tree, bench }
     }
+}
 
+impl Place {
     async fn play(&self, case: &Case) -> Evidence {
         let subject = Subject {
             tree: self.tree.path().to_path_buf(),
@@ -140,47 +142,6 @@ fn case(rest: &str) -> Case {
         let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
         panic!("{}", findings.join("\n"))
     })
-}
-
-fn on_namespaces<F: Future<Output = ()>>(promise: impl FnOnce(Place) -> F) {
-    block_on(promise(Place::new(Arc::new(Namespaces::new(env!(
-        "CARGO_BIN_EXE_pipeline"
-    ))))));
-}
-
-fn on_docker<F: Future<Output = ()>>(promise: impl FnOnce(Place) -> F) {
-    if !docker_asked() {
-        return;
-    }
-    block_on(async {
-        let config = DockerConfig {
-            program: PathBuf::from(env!("CARGO_BIN_EXE_pipeline")),
-            ..DockerConfig::default()
-        };
-        let docker = Docker::connect(config).await;
-        let docker = docker.unwrap_or_else(|error| panic!("{error}"));
-        promise(Place::new(Arc::new(docker))).await;
-    });
-}
-
-fn block_on(future: impl Future<Output = ()>) {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .expect("a runtime")
-        .block_on(future);
-}
-
-macro_rules! promises {
-    ($($promise:ident),* $(,)?) => {
-        mod namespaces {
-            $(#[test] fn $promise() { super::on_namespaces(super::$promise); })*
-        }
-        mod docker {
-            $(#[test] fn $promise() { super::on_docker(super::$promise); })*
-        }
-    };
 }
 
 promises! {

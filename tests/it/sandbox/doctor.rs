@@ -136,7 +136,7 @@ fn refused_namespaces_say_what_to_type() {
 
 #[test]
 fn missing_image_is_said_so() {
-    on_docker(|_| async {
+    on_docker(|_: Place| async {
         let config = DockerConfig {
             image: "doc2harness-absent:1".into(),
             ..docker_config()
@@ -157,7 +157,7 @@ fn missing_image_is_said_so() {
 #[cfg(target_arch = "x86_64")]
 fn image_that_cannot_run_our_program_is_said_so() {
     const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
-    on_docker(|place| async move {
+    on_docker(|place: Place| async move {
         // Nothing at all, and a loader that finds no library: the daemon fails to start the one, the other starts and dies.
         for (name, file) in [("empty", None), ("loader", Some(LOADER))] {
             let image = format!("doc2harness-test-{name}:1");

@@ -76,50 +76,63 @@ fn reduced(expect: &Expect, own: &[String]) -> Kept {
 
 /// One of several is only implied when something is left of each.
 fn any(members: &[Expect], own: &[String]) -> Kept {
-    let mut left = Vec::new();
-    let mut whole = true;
-    for member in members {
-        match reduced(member, own) {
-            Kept::Whole(expect) => left.push(expect),
-            Kept::Weaker(expect) => {
-                whole = false;
-                left.push(expect);
-            }
-            Kept::Nothing => return Kept::Nothing,
-        }
+    let left = Left::of(members, own);
+    if left.lost {
+        return Kept::Nothing;
     }
-    let expect = Expect {
-        any: left,
+    left.kept(|any| Expect {
+        any,
         ..Expect::default()
-    };
-    match whole {
-        true => Kept::Whole(expect),
-        false => Kept::Weaker(expect),
-    }
+    })
 }
 
 /// Of all of several some are implied.
 fn all(members: &[Expect], own: &[String]) -> Kept {
-    let mut left = Vec::new();
-    let mut whole = true;
-    for member in members {
-        match reduced(member, own) {
-            Kept::Whole(expect) => left.push(expect),
-            Kept::Weaker(expect) => {
-                whole = false;
-                left.push(expect);
-            }
-            Kept::Nothing => whole = false,
-        }
+    let left = Left::of(members, own);
+    if left.expects.is_empty() {
+        return Kept::Nothing;
     }
-    let expect = Expect {
-        all: left,
+    left.kept(|all| Expect {
+        all,
         ..Expect::default()
-    };
-    match (expect.all.is_empty(), whole) {
-        (true, _) => Kept::Nothing,
-        (false, true) => Kept::Whole(expect),
-        (false, false) => Kept::Weaker(expect),
+    })
+}
+
+/// What is left of the members of a group.
+struct Left {
+    expects: Vec<Expect>,
+    /// One of them says less than its member did.
+    weaker: bool,
+    /// Of one member nothing is left.
+    lost: bool,
+}
+
+impl Left {
+    fn of(members: &[Expect], own: &[String]) -> Self {
+        let mut left = Self {
+            expects: Vec::new(),
+            weaker: false,
+            lost: false,
+        };
+        for member in members {
+            match reduced(member, own) {
+                Kept::Whole(expect) => left.expects.push(expect),
+                Kept::Weaker(expect) => {
+                    left.weaker = true;
+                    left.expects.push(expect);
+                }
+                Kept::Nothing => left.lost = true,
+            }
+        }
+        left
+    }
+
+    fn kept(self, group: impl FnOnce(Vec<Expect>) -> Expect) -> Kept {
+        let expect = group(self.expects);
+        match self.weaker || self.lost {
+            true => Kept::Weaker(expect),
+            false => Kept::Whole(expect),
+        }
     }
 }
 

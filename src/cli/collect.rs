@@ -34,7 +34,7 @@ pub struct Args {
     /// Leave out what was created later than this; RFC 3339, such as 2026-11-30T00:00:00Z
     ///
     /// Makes a collection repeatable. Texts are those of today: GitHub does not give older ones.
-    #[arg(long, value_name = "TIME", conflicts_with = "from")]
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "from")]
     as_of: Option<DateTime<Utc>>,
     /// Collect the comments too, by one list for each repository
     #[arg(long, conflicts_with = "from")]
@@ -89,6 +89,11 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
         (false, true) => ExitCode::Settings,
         (false, false) => ExitCode::Invalid,
     })
+}
+
+fn time(text: &str) -> std::result::Result<DateTime<Utc>, String> {
+    text.parse()
+        .map_err(|_| "write a time such as 2026-11-30T00:00:00Z".to_owned())
 }
 
 #[derive(Serialize)]

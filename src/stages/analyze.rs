@@ -112,8 +112,11 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         None => None,
         Some([a, b]) => Some(paired(&table, a, b, resampling).map_err(|unknown| {
             let names: Vec<&str> = verdicts.names().collect();
-            Failure::user(format!("no candidate and no model is named {unknown:?}"))
-                .hint(format!("one of: {}", names.join(", ")))
+            let why = match verdicts.witnesses.contains_key(&unknown) {
+                true => format!("{unknown} is a witness, which is not compared"),
+                false => format!("no candidate and no model is named {unknown:?}"),
+            };
+            Failure::user(why).hint(format!("one of: {}", names.join(", ")))
         })?),
     };
     let facts = sources::facts(context, config, &verdicts.digests)?;

@@ -206,7 +206,7 @@ fn find<'s>(name: &str, cases: &'s Suite, waiting: &'s Suite) -> Result<&'s Case
             .collect();
         match alike.first() {
             Some(known) => failure.hint(format!("pipeline expand --seed {known}")),
-            None => failure,
+            None => failure.hint("an id is CATEGORY/NAME: ls cases/*"),
         }
     })?;
     if case.is_control() {

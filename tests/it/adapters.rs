@@ -242,7 +242,6 @@ fn packages_are_installed_by_prepare_alone() {
 
     project.write(&format!("{folder}/package.json"), "{}");
     project.write(&format!("{folder}/package-lock.json"), "{}");
-    std::fs::remove_dir_all(project.path("data/runs")).expect("removes");
     let ran = evaluate();
     assert!(
         ran.stderr
@@ -251,6 +250,7 @@ fn packages_are_installed_by_prepare_alone() {
         ran.stderr
     );
     assert!(ran.stderr.contains(type_this), "{}", ran.stderr);
+    assert!(!project.path("data/runs").exists(), "no run was begun");
 
     // A client that fails leaves nothing behind that looks installed.
     let client = project.write(

@@ -151,6 +151,13 @@ fn witnesses_are_in_no_rate_and_tell_the_floor_apart() {
         serde_json::json!(["adapters/real", "reference"])
     );
     assert_eq!(json["candidates"].as_array().map(Vec::len), Some(8));
+    let compared = project.run(&["analyze", "--csv", "v.csv", "--compare", "reference", "d*"]);
+    assert_eq!(compared.code, 2, "{}", compared.stderr);
+    assert!(
+        compared.stderr.contains("reference is a witness"),
+        "{}",
+        compared.stderr
+    );
     let diagnosis = |case: &str| {
         let floor = json["floor"].as_array().expect("a list");
         let found = floor.iter().find(|floor| floor["case"] == case);

@@ -83,6 +83,13 @@ fn what_was_exported_and_the_raw_pages_bring_the_same_back() {
         std::fs::read(project.path(name)).expect("reads")
     };
     let exported = export(&project, "all.jsonl");
+    let nowhere = project.run(&["collect", "--export", "no/all.jsonl"]);
+    assert_eq!(nowhere.code, 2, "{}", nowhere.stderr);
+    assert!(
+        nowhere.stderr.contains("there is no folder no"),
+        "{}",
+        nowhere.stderr
+    );
     for from in ["all.jsonl.gz", "data/raw/github"] {
         let fresh = Project::new();
         let from = project.path(from);

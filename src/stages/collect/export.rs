@@ -20,6 +20,10 @@ pub(super) fn write(database: &Database, path: &Path) -> Result<u64> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
+    if !folder.is_dir() {
+        let message = format!("there is no folder {}", folder.display());
+        return Err(Failure::user(message));
+    }
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fault)?;
     let n_rows = if path.extension().is_some_and(|end| end == "gz") {
         let mut packed = GzEncoder::new(file.as_file_mut(), Compression::default());

@@ -7,6 +7,7 @@ use crate::domain::candidate::Candidate;
 use crate::domain::case::{Case, CaseId};
 use crate::domain::results::families;
 use crate::domain::suite::Suite;
+use crate::stages::adapted::{self, source_tree};
 use crate::stages::{Classify, Context, Failure, Kind, Result};
 use crate::storage::runs::{
     PLAN_FORMAT, Plan, PlannedCandidate, PlannedCase, Run, RunError, UnitOutcome, hex,
@@ -90,6 +91,8 @@ fn plan(context: &Context, config: &Config, suite: &Suite, sandbox: &str) -> Res
         let candidate = find(context, name)?;
         let digest = candidates::candidate_digest(&candidate).kind(Kind::Settings)?;
         unchanged(context, &candidate, &digest)?;
+        // Packages that are missing are said before there is a run.
+        adapted::read(context, source_tree(&candidate), name)?;
         if !names.insert(candidate.name.clone()) {
             return Err(Failure::user(format!("{} is named twice", candidate.name)));
         }

@@ -328,7 +328,7 @@ pub fn record(context: &Context, file: &Path, by: &str) -> Result<usize> {
         true => std::io::read_to_string(std::io::stdin()),
         false => std::fs::read_to_string(file),
     }
-    .kind(Kind::User)?;
+    .map_err(|error| Failure::user(format!("cannot read {}: {error}", file.display())))?;
     let database = database(context)?;
     let mut decisions = Vec::new();
     for (idx, line) in text.lines().enumerate() {

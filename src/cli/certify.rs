@@ -8,7 +8,8 @@ use crate::stages::sandboxes::{SandboxKind, Settings};
 use crate::stages::{Context, Result};
 
 /// Runs the reference and every mutant on every case and control, and writes cases/CERTIFICATE.json. Only what
-/// changed since the last certificate is run.
+/// changed since the last certificate is run, and a mutant only on cases that reach the code it changes: elsewhere it
+/// fares as the reference does. What a case reaches is seen by candidates/reach.toml.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Run nothing: say whether the certificate is current and proves the suite
@@ -17,6 +18,9 @@ pub struct Args {
     /// Run everything, also what has not changed
     #[arg(long)]
     again: bool,
+    /// Run mutants also on cases that do not reach the code they change
+    #[arg(long, conflicts_with = "check")]
+    unreached: bool,
     /// Where candidates run; from pipeline/evaluate.toml unless said
     #[arg(long)]
     sandbox: Option<SandboxKind>,
@@ -36,6 +40,7 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
                 sandbox: args.sandbox.unwrap_or(settings.sandbox),
                 jobs: args.jobs.unwrap_or_else(|| settings.jobs()),
                 again: args.again,
+                unreached: args.unreached,
                 settings,
             },
         )?
@@ -97,9 +102,10 @@ fn words(summary: &Summary) -> String {
     line(
         "units",
         format!(
-            "{} run, {} known",
+            "{} run, {} not reached, {} known",
             summary.n_run,
-            summary.n_units - summary.n_run
+            summary.n_unreached,
+            summary.n_units - summary.n_run - summary.n_unreached
         ),
     );
     if summary.n_invalid > 0 {

@@ -20,6 +20,7 @@ pub mod issue_form;
 pub mod issue_vectors;
 pub mod judge;
 pub mod ranking_quality;
+pub mod reach;
 pub mod relevance;
 pub mod repetition;
 pub mod report;

@@ -1,5 +1,8 @@
 //! Proves the suite: runs the reference and every mutant on every case and control, and writes down how each fared.
-//! What did not change since the last certificate, by digest of case, candidate and tool, is not run again.
+//! What did not change since the last certificate, by digest of case, candidate and tool, is not run again, and a mutant
+//! is run only on cases that reach the code it changes.
+
+mod reach;
 
 use std::collections::BTreeMap;
 
@@ -23,6 +26,8 @@ pub struct Config {
     pub jobs: usize,
     /// Run everything, whatever the last certificate says.
     pub again: bool,
+    /// Run mutants also on cases that do not reach the code they change.
+    pub unreached: bool,
     pub settings: Settings,
 }
 
@@ -31,6 +36,8 @@ pub struct Summary {
     /// None when nothing had to be run.
     pub run: Option<String>,
     pub n_run: usize,
+    /// Units that were not run since the case does not reach what the mutant changes.
+    pub n_unreached: usize,
     pub n_units: usize,
     pub n_invalid: usize,
     pub proof: Proof,
@@ -49,33 +56,25 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         true => None,
         false => certificate::read(&context.project.cases()).kind(Kind::Settings)?,
     };
-    let known = old.map_or(Vec::new(), |old| known(&old, &wanted));
+    let mut known = old.map_or(Vec::new(), |old| known(&old, &wanted));
+    let unreached = match config.unreached {
+        true => Vec::new(),
+        false => reach::unreached(context, config, &wanted, &known)?,
+    };
+    let n_unreached = unreached.len();
+    known.extend(unreached);
     let n_units = wanted.cases.len() * wanted.subjects.len();
     let n_run = n_units - known.len();
     let mut outcomes = known.clone();
     let mut run_id = None;
     let mut n_invalid = 0;
     if n_run > 0 {
-        let summary = evaluate::run(
-            context,
-            &Evaluation {
-                candidates: wanted.subjects.keys().cloned().collect(),
-                cases: Vec::new(),
-                known,
-                sandbox: config.sandbox,
-                jobs: config.jobs,
-                repeat: 1,
-                run: None,
-                resume: None,
-                take_up: match config.again {
-                    true => TakeUp::Nothing,
-                    false => TakeUp::Unfinished,
-                },
-                seed: None,
-                shuffle: None,
-                settings: config.settings.clone(),
-            },
-        )?;
+        let names = wanted.subjects.keys().cloned().collect();
+        let take_up = match config.again {
+            true => TakeUp::Nothing,
+            false => TakeUp::Unfinished,
+        };
+        let summary = evaluated(context, config, names, vec![], known, take_up)?;
         n_invalid = summary.n_invalid;
         outcomes = Run::open(&context.project.runs(), &summary.run)
             .and_then(|run| run.outcomes())
@@ -90,6 +89,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     Ok(Summary {
         run: run_id,
         n_run,
+        n_unreached,
         n_units,
         n_invalid,
         proof,
@@ -116,10 +116,36 @@ pub fn check(context: &Context) -> Result<Summary> {
     Ok(Summary {
         run: None,
         n_run,
+        n_unreached: 0,
         n_units,
         n_invalid: 0,
         proof,
     })
+}
+
+fn evaluated(
+    context: &Context,
+    config: &Config,
+    candidates: Vec<String>,
+    cases: Vec<String>,
+    known: Vec<UnitOutcome>,
+    take_up: TakeUp,
+) -> Result<evaluate::Summary> {
+    let evaluation = Evaluation {
+        candidates,
+        cases,
+        known,
+        sandbox: config.sandbox,
+        jobs: config.jobs,
+        repeat: 1,
+        run: None,
+        resume: None,
+        take_up,
+        seed: None,
+        shuffle: None,
+        settings: config.settings.clone(),
+    };
+    evaluate::run(context, &evaluation)
 }
 
 fn wanted(context: &Context, suite: &Suite) -> Result<Wanted> {
@@ -167,20 +193,25 @@ fn known(old: &Certificate, wanted: &Wanted) -> Vec<UnitOutcome> {
             .is_some_and(|now| now.digest == subject.digest);
         for (case, digest) in old.cases.iter().filter(|_| same) {
             if wanted.cases.get(case) == Some(digest) {
-                known.push(UnitOutcome {
-                    candidate: name.to_owned(),
-                    case: case.clone(),
-                    repetition: 1,
-                    attempt: 1,
-                    outcome: outcome(subject.fails.get(case)),
-                    evidence: None,
-                    duration_ms: 0,
-                    cpu_ms: 0,
-                });
+                known.push(unit(name, case, outcome(subject.fails.get(case))));
             }
         }
     }
     known
+}
+
+/// A unit whose outcome is known without running it.
+fn unit(candidate: &str, case: &CaseId, outcome: Outcome) -> UnitOutcome {
+    UnitOutcome {
+        candidate: candidate.to_owned(),
+        case: case.clone(),
+        repetition: 1,
+        attempt: 1,
+        outcome,
+        evidence: None,
+        duration_ms: 0,
+        cpu_ms: 0,
+    }
 }
 
 /// An outcome again, from the word that the certificate keeps of it.

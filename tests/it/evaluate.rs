@@ -689,6 +689,43 @@ fn the_certificate_names_what_is_not_proven_and_goes_stale() {
 }
 
 #[test]
+fn a_mutant_is_run_only_where_the_code_it_changes_runs() {
+    let project = project();
+    for (name, replace) in [("leaky", "    if False:\n"), ("lax", "    if not path:\n")] {
+        let text = format!(
+            "title = \"{name}\"\nbreaks = [\"tools.roots.links\"]\n\
+             [[edit]]\nfile = \"harness\"\nfind = \"    if os.path.islink(path):\\n\"\nreplace = {replace:?}\n"
+        );
+        project.write(&format!("candidates/mutants/{name}.toml"), &text);
+    }
+    // Says that the refusal ran only where there is a link.
+    let probe = r#"
+title = "writes down what ran"
+breaks = []
+[[edit]]
+file = "harness"
+find = 'print(message["content"])'
+replace = '''
+print(message["content"])
+spans = "1-2 12-13" if os.path.islink("notes.txt") else "1-2"
+open(os.environ["HOME"] + "/.reach", "w").write(f"harness {spans}\n")
+'''
+"#;
+    project.write("candidates/reach.toml", probe);
+    let certified = |arguments: &[&str]| {
+        let ran = project.run(arguments).json();
+        let text = std::fs::read_to_string(project.path("cases/CERTIFICATE.json"));
+        let count = |key: &str| ran[key].as_u64().expect("a number");
+        (count("n_run"), count("n_unreached"), text.expect("reads"))
+    };
+    // Only the control has no link.
+    let (n_run, n_unreached, certificate) = certified(&["--json", "certify"]);
+    assert_eq!((n_run, n_unreached), (7, 2));
+    let all = certified(&["--json", "certify", "--again", "--unreached"]);
+    assert_eq!(all, (9, 0, certificate));
+}
+
+#[test]
 fn verdicts_are_written_as_junit_xml() {
     let project = project();
     let file = project.path("out.xml");

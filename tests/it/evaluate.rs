@@ -329,12 +329,22 @@ fn the_same_command_goes_on_with_what_is_not_finished() {
 #[test]
 fn a_unit_that_waits_on_a_timer_holds_no_core() {
     let project = project();
-    let began = Instant::now();
-    let ran = project.run(&["evaluate", "-c", "hangs", "-j", "1"]);
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
-    // Three units that each hang until their limit of 6 s, one at a time.
-    let took_s = began.elapsed().as_secs_f64();
-    assert!(took_s < 15.0, "{took_s} s, one after the other it is 18");
+    let mut command = project.command(&["evaluate", "-c", "hangs", "-j", "1"]);
+    command
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null());
+    let mut child = command.spawn().expect("starts");
+    // Of three units, one at a time, each of which hangs until its limit of 6 s.
+    let mut n_beside_each_other = 0;
+    let status = loop {
+        n_beside_each_other = n_beside_each_other.max(n_harnesses(child.id()));
+        if let Some(status) = child.try_wait().expect("waits") {
+            break status;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!(status.code(), Some(1));
+    assert!(n_beside_each_other > 1, "one after the other");
 }
 
 #[test]
@@ -436,17 +446,7 @@ fn interrupted_by(signal: i32) {
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::piped());
     let mut child = command.spawn().expect("starts");
-    let began = Instant::now();
-    let started = || {
-        let started = descendants(child.id());
-        started
-            .iter()
-            .any(|pid| command_line(*pid).contains("/candidate/harness"))
-    };
-    while !started() {
-        assert!(began.elapsed() < Duration::from_secs(30), "no unit started");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_for_a_unit(child.id());
     let of_cells = descendants(child.id());
     // SAFETY: the child was not waited for, so the number is its own.
     unsafe { libc::kill(child.id() as i32, signal) };
@@ -458,6 +458,23 @@ fn interrupted_by(signal: i32) {
     assert!(stderr.contains("pipeline evaluate --resume r"), "{stderr}");
     let left: Vec<String> = of_cells.into_iter().map(command_line).collect();
     assert!(left.iter().all(String::is_empty), "{left:?}");
+}
+
+/// Waits until a candidate runs below this process.
+fn wait_for_a_unit(runner: u32) {
+    let began = Instant::now();
+    while n_harnesses(runner) == 0 {
+        assert!(began.elapsed() < Duration::from_secs(60), "no unit started");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// How many candidates run below a process.
+fn n_harnesses(runner: u32) -> usize {
+    let processes = descendants(runner).into_iter();
+    processes
+        .filter(|pid| command_line(*pid).contains("/candidate/harness"))
+        .count()
 }
 
 /// The processes below a process.
@@ -753,11 +770,10 @@ fn only_one_process_works_on_a_run() {
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null());
     let mut child = command.spawn().expect("starts");
-    let log = project.path("data/runs/r/outcomes.jsonl");
-    let began = Instant::now();
-    while !log.exists() && began.elapsed() < Duration::from_secs(30) {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_for_a_unit(child.id());
+    // So that it does not end before the second one has begun.
+    // SAFETY: the child was not waited for, so the number is its own.
+    unsafe { libc::kill(child.id() as i32, libc::SIGSTOP) };
     let second = ran(&mut project.command(&["evaluate", "--resume", "r"]));
     child.kill().expect("kills");
     child.wait().expect("waits");

@@ -67,6 +67,9 @@ const ATTACKS: &[(&str, &str)] = &[
 /// Of the attack; a case may take this and two seconds.
 const LIMIT: Duration = Duration::from_secs(5);
 const MARGIN: Duration = Duration::from_secs(2);
+/// A machine on which a harmless unit takes more than a third of a second is busy with other things. Then the margin is
+/// so many times what a harmless unit takes in the same run.
+const MARGIN_IN_UNITS: u32 = 6;
 
 /// How long a unit took. A unit that waits lets others run, so the time since the record before it, in which it was also
 /// read back, judged and stored, may be shorter than its launch.
@@ -174,9 +177,16 @@ fn contained(sandbox: &str) {
         explained(&result)
     );
     assert_eq!(took.len(), expected.len(), "one line of outcomes a unit");
+    let mut harmless: Vec<Duration> = took
+        .iter()
+        .filter(|one| one.unit.contains("2-look"))
+        .map(|one| one.since_last)
+        .collect();
+    harmless.sort_unstable();
+    let margin = MARGIN.max(harmless[harmless.len() / 2] * MARGIN_IN_UNITS);
     for one in took {
         let longest = one.launch.max(one.since_last);
-        assert!(longest <= LIMIT + MARGIN, "{sandbox}: {one:?}");
+        assert!(longest <= LIMIT + margin, "{sandbox}: {one:?}");
     }
 
     assert!(

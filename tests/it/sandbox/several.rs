@@ -21,9 +21,11 @@ async fn end(cell: &mut Cell, id: LaunchId) -> Ended {
 
 pub async fn programs_run_beside_each_other(place: Place) {
     let mut cell = place.open().await;
-    // Each waits for the other.
-    let first = "echo first > a; while [ ! -e b ]; do sleep 0.02; done; cat b; sleep 600 & exit 3";
-    let second = "while [ ! -e a ]; do sleep 0.02; done; cat a >&2; echo second > b; cat; exit 4";
+    // Each waits for the other's file, which appears with its content.
+    let first = "echo first > new-a; mv new-a a; while [ ! -e b ]; do sleep 0.02; done; cat b; \
+                 sleep 600 & exit 3";
+    let second = "while [ ! -e a ]; do sleep 0.02; done; cat a >&2; echo second > new-b; mv new-b b; \
+                  cat; exit 4";
     let first = cell.start(sh(first), Stdio::Pipes).await.unwrap();
     let fed = Launch {
         stdin: b"fed".into(),

@@ -85,8 +85,8 @@ struct ReadArgs {
 #[derive(Debug, clap::Args)]
 struct SayingArgs {
     /// The reason
-    #[arg(long, default_value = "")]
-    why: String,
+    #[arg(long, value_name = "TEXT")]
+    why: Option<String>,
     /// Who decides; git's user.name unless said
     #[arg(long, value_name = "NAME", env = "PIPELINE_REVIEWER")]
     by: Option<String>,
@@ -119,17 +119,28 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
         Action::Reject { subject, saying } => (subject, Verb::Reject, saying),
         Action::Undo { subject, saying } => (subject, Verb::Undo, saying),
     };
-    let decided = review::decide(
-        context,
-        Saying {
-            subject,
-            verb,
-            by: saying.by.or_else(git_name).unwrap_or_default(),
-            why: saying.why,
-        },
+    output.result(
+        &decide(context, subject, verb, saying.by, saying.why)?,
+        said,
     )?;
-    output.result(&decided, said)?;
     Ok(ExitCode::Done)
+}
+
+/// Records a decision; who makes it is git's user.name unless said.
+pub(super) fn decide(
+    context: &Context,
+    subject: Subject,
+    verb: Verb,
+    by: Option<String>,
+    why: Option<String>,
+) -> Result<Decided> {
+    let saying = Saying {
+        subject,
+        verb,
+        by: by.or_else(git_name).unwrap_or_default(),
+        why: why.unwrap_or_default(),
+    };
+    review::decide(context, saying)
 }
 
 fn read(args: ReadArgs, context: &Context, output: &Output) -> Result<ExitCode> {

@@ -15,6 +15,8 @@ pub enum SubjectKind {
     Issue,
     /// A cluster becomes a case or does not.
     Cluster,
+    /// A cluster was dropped by the filter, rightly or not: one whose drop is rejected is restored.
+    Drop,
     /// Two issues report one phenomenon or do not.
     Pair,
     /// A difference found by comparison.
@@ -24,9 +26,10 @@ pub enum SubjectKind {
 }
 
 impl SubjectKind {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Issue,
         Self::Cluster,
+        Self::Drop,
         Self::Pair,
         Self::Difference,
         Self::Case,
@@ -36,6 +39,7 @@ impl SubjectKind {
         match self {
             Self::Issue => "issue",
             Self::Cluster => "cluster",
+            Self::Drop => "drop",
             Self::Pair => "pair",
             Self::Difference => "difference",
             Self::Case => "case",

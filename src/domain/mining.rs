@@ -1,5 +1,7 @@
 //! What issue mining makes of issues: their terms, their relevance to the document, clusters, and what the filter said.
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -84,13 +86,83 @@ pub struct Cluster {
     pub terms: Vec<Term>,
 }
 
+/// Why a cluster cannot become a case. The list is closed; the topics among them are those of `pipeline/topics.toml`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DropRule {
+    Vendor,
+    Editor,
+    Picture,
+    Installation,
+    OtherProgram,
+    Quality,
+    Timing,
+    /// No clause speaks of it.
+    NoClause,
+    /// A case of the suite asserts it already.
+    Covered,
+    /// Another cluster on the same clause reports nearly the same effect and has more material.
+    Overlap,
+}
+
+impl DropRule {
+    pub const ALL: [Self; 10] = [
+        Self::Vendor,
+        Self::Editor,
+        Self::Picture,
+        Self::Installation,
+        Self::OtherProgram,
+        Self::Quality,
+        Self::Timing,
+        Self::NoClause,
+        Self::Covered,
+        Self::Overlap,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Vendor => "vendor",
+            Self::Editor => "editor",
+            Self::Picture => "picture",
+            Self::Installation => "installation",
+            Self::OtherProgram => "other-program",
+            Self::Quality => "quality",
+            Self::Timing => "timing",
+            Self::NoClause => "no-clause",
+            Self::Covered => "covered",
+            Self::Overlap => "overlap",
+        }
+    }
+
+    pub fn is_topic(self) -> bool {
+        !matches!(self, Self::NoClause | Self::Covered | Self::Overlap)
+    }
+}
+
+impl fmt::Display for DropRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for DropRule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|rule| rule.as_str() == text)
+            .ok_or_else(|| format!("{text:?} is no rule of the filter"))
+    }
+}
+
 /// What the filter said about a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     pub cluster: String,
     pub kept: bool,
     /// The rule that dropped it; none when it was kept.
-    pub rule: Option<String>,
+    pub rule: Option<DropRule>,
     /// What it was weighed against: another cluster, a case.
     pub counterpart: Option<String>,
     pub reason: String,

@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::clause::ClauseId;
 use crate::domain::issue::IssueKey;
-use crate::domain::mining::{Cluster, Outcome, Term};
+use crate::domain::mining::{Cluster, DropRule, Outcome, Term};
 
 /// `pipeline/filter.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// Topics of `pipeline/topics.toml` that no deterministic assertion can be made of.
-    pub topics: Vec<String>,
+    pub topics: Vec<DropRule>,
     /// Share of a cluster's issues that must speak of such a topic.
     pub topic_share: f64,
     /// Words of a topic in the body that weigh as much as one in the title, if one of them is telling for the cluster.
@@ -25,17 +25,10 @@ pub struct Settings {
     pub overlap: f64,
     /// Share of terms from which a case on the clause covers a cluster.
     pub covered: f64,
-    /// Clusters that stay, whatever the rules say.
-    #[serde(default)]
-    pub keep: Vec<Keep>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Keep {
-    pub cluster: String,
-    pub reason: String,
-}
+/// Clusters that a reviewer restored, which stay whatever the rules say: who and why.
+pub type Restored = BTreeMap<String, String>;
 
 /// A cluster with what its issues hold.
 pub struct Candidate<'a> {
@@ -57,7 +50,7 @@ pub struct Member {
 /// A word of a topic that lies outside.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Outside {
-    pub topic: String,
+    pub topic: DropRule,
     pub term: Term,
 }
 
@@ -74,12 +67,13 @@ pub struct CaseFacts {
 pub fn filter(
     candidates: &[Candidate<'_>],
     cases: &[CaseFacts],
+    restored: &Restored,
     settings: &Settings,
 ) -> Vec<Outcome> {
     let mut outcomes: Vec<Outcome> = candidates
         .iter()
         .map(|candidate| {
-            kept_by_hand(candidate, settings)
+            kept_by_hand(candidate, restored)
                 .or_else(|| outside(candidate, settings))
                 .or_else(|| without_clause(candidate))
                 .or_else(|| covered(candidate, cases, settings))
@@ -92,35 +86,40 @@ pub fn filter(
                 })
         })
         .collect();
-    overlap(candidates, settings, &mut outcomes);
+    overlap(candidates, restored, settings, &mut outcomes);
     outcomes
 }
 
-fn dropped(cluster: &Cluster, rule: &str, counterpart: Option<String>, reason: String) -> Outcome {
+fn dropped(
+    cluster: &Cluster,
+    rule: DropRule,
+    counterpart: Option<String>,
+    reason: String,
+) -> Outcome {
     Outcome {
         cluster: cluster.id.clone(),
         kept: false,
-        rule: Some(rule.to_owned()),
+        rule: Some(rule),
         counterpart,
         reason,
     }
 }
 
-fn kept_by_hand(candidate: &Candidate<'_>, settings: &Settings) -> Option<Outcome> {
+fn kept_by_hand(candidate: &Candidate<'_>, restored: &Restored) -> Option<Outcome> {
     let id = &candidate.cluster.id;
-    let keep = settings.keep.iter().find(|keep| keep.cluster == *id)?;
+    let who_and_why = restored.get(id)?;
     Some(Outcome {
         cluster: id.clone(),
         kept: true,
         rule: None,
         counterpart: None,
-        reason: format!("kept by the settings: {}", keep.reason),
+        reason: format!("restored by {who_and_why}"),
     })
 }
 
 /// Drops a cluster when enough of its issues speak of one topic.
 fn outside(candidate: &Candidate<'_>, settings: &Settings) -> Option<Outcome> {
-    for topic in &settings.topics {
+    for &topic in &settings.topics {
         let mut words = BTreeSet::new();
         let mut n_speaking = 0;
         let is_telling =
@@ -129,7 +128,7 @@ fn outside(candidate: &Candidate<'_>, settings: &Settings) -> Option<Outcome> {
             let of_topic = |found: &BTreeSet<Outside>| -> BTreeSet<Term> {
                 found
                     .iter()
-                    .filter(|outside| outside.topic == *topic)
+                    .filter(|outside| outside.topic == topic)
                     .map(|outside| outside.term.clone())
                     .collect()
             };
@@ -161,7 +160,7 @@ fn without_clause(candidate: &Candidate<'_>) -> Option<Outcome> {
     candidate.cluster.clause.is_none().then(|| {
         dropped(
             candidate.cluster,
-            "no-clause",
+            DropRule::NoClause,
             None,
             "no clause shares a term with its issues".to_owned(),
         )
@@ -176,7 +175,7 @@ fn covered(candidate: &Candidate<'_>, cases: &[CaseFacts], settings: &Settings) 
         if let Some(source) = same.first() {
             return Some(dropped(
                 cluster,
-                "covered",
+                DropRule::Covered,
                 Some(case.id.clone()),
                 format!("the case names {source} as its source"),
             ));
@@ -196,7 +195,7 @@ fn covered(candidate: &Candidate<'_>, cases: &[CaseFacts], settings: &Settings) 
     (share >= settings.covered).then(|| {
         dropped(
             cluster,
-            "covered",
+            DropRule::Covered,
             Some(case.id.clone()),
             format!(
                 "same clause {}, and {share:.2} of the terms: {}",
@@ -208,12 +207,12 @@ fn covered(candidate: &Candidate<'_>, cases: &[CaseFacts], settings: &Settings) 
 }
 
 /// Of two kept clusters on one clause with too close effects the one with less material goes.
-fn overlap(candidates: &[Candidate<'_>], settings: &Settings, outcomes: &mut [Outcome]) {
-    let by_hand: BTreeSet<&str> = settings
-        .keep
-        .iter()
-        .map(|keep| keep.cluster.as_str())
-        .collect();
+fn overlap(
+    candidates: &[Candidate<'_>],
+    restored: &Restored,
+    settings: &Settings,
+    outcomes: &mut [Outcome],
+) {
     let mut of_clause: BTreeMap<&ClauseId, Vec<usize>> = BTreeMap::new();
     for (idx, candidate) in candidates.iter().enumerate() {
         if let (true, Some(clause)) = (outcomes[idx].kept, &candidate.cluster.clause) {
@@ -240,7 +239,7 @@ fn overlap(candidates: &[Candidate<'_>], settings: &Settings, outcomes: &mut [Ou
                 .find(|(_, share, _)| *share >= settings.overlap);
             match closest {
                 Some((other, share, common))
-                    if !by_hand.contains(candidates[idx].cluster.id.as_str()) =>
+                    if !restored.contains_key(&candidates[idx].cluster.id) =>
                 {
                     let reason = format!(
                         "same clause {clause}, {share:.2} of the terms ({}), and less material: {} against {}",
@@ -250,7 +249,7 @@ fn overlap(candidates: &[Candidate<'_>], settings: &Settings, outcomes: &mut [Ou
                     );
                     outcomes[idx] = dropped(
                         candidates[idx].cluster,
-                        "overlap",
+                        DropRule::Overlap,
                         Some(candidates[other].cluster.id.clone()),
                         reason,
                     );
@@ -309,12 +308,14 @@ mod tests {
 
     fn settings() -> Settings {
         Settings {
-            topics: vec!["vendor".into(), "timing".into()],
+            topics: DropRule::ALL
+                .into_iter()
+                .filter(|rule| rule.is_topic())
+                .collect(),
             topic_share: 0.5,
             n_body_words: 2,
             overlap: 0.5,
             covered: 0.5,
-            keep: Vec::new(),
         }
     }
 
@@ -350,8 +351,12 @@ mod tests {
     fn rules(outcomes: &[Outcome]) -> Vec<Option<&str>> {
         outcomes
             .iter()
-            .map(|outcome| outcome.rule.as_deref())
+            .map(|outcome| outcome.rule.map(DropRule::as_str))
             .collect()
+    }
+
+    fn filtered(candidates: &[Candidate<'_>], cases: &[CaseFacts]) -> Vec<Outcome> {
+        filter(candidates, cases, &Restored::new(), &settings())
     }
 
     #[test]
@@ -361,7 +366,7 @@ mod tests {
             words
                 .iter()
                 .map(|(topic, word)| Outside {
-                    topic: (*topic).to_owned(),
+                    topic: topic.parse().expect("a rule"),
                     term: term(word),
                 })
                 .collect::<BTreeSet<_>>()
@@ -370,11 +375,14 @@ mod tests {
             let mut candidate = plain(&cluster);
             candidate.members[0].title = words(title);
             candidate.members[0].body = words(body);
-            let found = filter(&[candidate], &[], &settings());
+            let found = filtered(&[candidate], &[]);
             assert_eq!(rules(&found), [expected], "{title:?} {body:?}");
         };
-        check(&[("vendor", "bill")], &[], Some("vendor"));
-        check(&[("other", "bill")], &[], None);
+        for rule in DropRule::ALL.into_iter().filter(|rule| rule.is_topic()) {
+            let topic = rule.as_str();
+            check(&[(topic, "bill")], &[], Some(topic));
+        }
+        check(&[], &[("vendor", "bill")], None);
         check(&[], &[("timing", "slow")], None);
         check(
             &[],
@@ -396,7 +404,7 @@ mod tests {
                 terms: terms.split(' ').map(str::to_owned).collect(),
                 sources: BTreeSet::from([source.to_owned()]),
             };
-            let found = filter(&[plain(&cluster)], &[case], &settings());
+            let found = filtered(&[plain(&cluster)], &[case]);
             assert_eq!(rules(&found), [expected], "{clause} {terms} {source}");
             if expected.is_some() {
                 assert_eq!(found[0].counterpart.as_deref(), Some("permissions/x"));
@@ -417,7 +425,7 @@ mod tests {
         let nowhere = cluster("nowhere", None, "t", &[6]);
         let all = [&small, &big, &other, &elsewhere, &nowhere];
         let candidates: Vec<Candidate<'_>> = all.iter().map(|cluster| plain(cluster)).collect();
-        let found = filter(&candidates, &[], &settings());
+        let found = filtered(&candidates, &[]);
         assert_eq!(
             rules(&found),
             [Some("overlap"), None, None, None, Some("no-clause")]
@@ -425,13 +433,9 @@ mod tests {
         assert_eq!(found[0].counterpart.as_deref(), Some("big"));
         assert!(found[0].reason.contains("1 issues"), "{}", found[0].reason);
 
-        let mut by_hand = settings();
-        by_hand.keep.push(Keep {
-            cluster: "small".into(),
-            reason: "another effect".into(),
-        });
-        let found = filter(&candidates, &[], &by_hand);
+        let restored = Restored::from([("small".to_owned(), "ana: another effect".to_owned())]);
+        let found = filter(&candidates, &[], &restored, &settings());
         assert_eq!(rules(&found)[0], None);
-        assert!(found[0].reason.contains("another effect"));
+        assert!(found[0].reason.contains("ana: another effect"));
     }
 }

@@ -7,20 +7,22 @@ use serde::Serialize;
 
 use super::{Classify, Context, Failure, Kind, Result};
 use crate::domain::case::{Case, Role};
+use crate::domain::clause::ClauseId;
+use crate::domain::decision::{SubjectKind, Verb, standing};
 use crate::domain::digest;
 use crate::domain::issue::{Issue, IssueKey};
-use crate::domain::mining::{Cluster, Outcome, RankedIssue, Term};
-use crate::methods::filtering::{self, Candidate, CaseFacts, Member, Outside, Settings};
+use crate::domain::mining::{Cluster, DropRule, Outcome, RankedIssue, Term};
+use crate::methods::filtering::{self, Candidate, CaseFacts, Member, Outside, Restored, Settings};
 use crate::methods::text::markdown::Templates;
 use crate::methods::text::words;
 use crate::methods::topics::{TopicWord, Topics};
 use crate::paths::Project;
 use crate::storage::database::Database;
 use crate::storage::stage_log::{self, StageEntry};
-use crate::storage::{clusters, issues, ranking, settings, suite};
+use crate::storage::{clusters, issues, ranking, reviews, settings, suite};
 
 /// Raised when the calculation changes, so that stored outcomes count as stale.
-const CALCULATION: u32 = 2;
+const CALCULATION: u32 = 3;
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -39,10 +41,10 @@ impl Config {
         if let Some(unknown) = settings
             .topics
             .iter()
-            .find(|name| topics.get(name).is_none())
+            .find(|rule| topics.get(rule.as_str()).is_none())
         {
             return Err(Failure::settings(format!(
-                "{}: {unknown:?} is no topic of pipeline/topics.toml",
+                "{}: \"{unknown}\" is no topic of pipeline/topics.toml",
                 path.display()
             )));
         }
@@ -59,7 +61,7 @@ pub struct Summary {
     pub n_clusters: usize,
     pub n_kept: usize,
     /// Dropped clusters, by rule.
-    pub dropped: BTreeMap<String, usize>,
+    pub dropped: BTreeMap<DropRule, usize>,
     /// Nothing changed since the last run, so that the outcomes stay.
     pub unchanged: bool,
     /// What was said of each cluster, in the order of the clusters.
@@ -74,7 +76,8 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         return Err(Failure::user("there are no clusters to filter").hint("pipeline cluster"));
     }
     let cases = cases(&context.project)?;
-    let inputs = inputs(&database, &clusters, &cases, config)?;
+    let restored = restored(context)?;
+    let inputs = inputs(&database, &clusters, &cases, &restored, config)?;
     let last = stage_log::last(&database, "filter")?;
     // New clusters take their outcomes with them, whatever the log says.
     let stored = clusters::outcomes(&database)?.len() == clusters.len();
@@ -98,12 +101,12 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
             })
             .collect();
         let facts: Vec<CaseFacts> = cases.iter().map(facts).collect();
-        let outcomes = filtering::filter(&candidates, &facts, &config.settings);
+        let outcomes = filtering::filter(&candidates, &facts, &restored, &config.settings);
         clusters::replace_outcomes(&mut database, &outcomes)?;
     }
     let outcomes = clusters::outcomes(&database)?;
-    let mut dropped: BTreeMap<String, usize> = BTreeMap::new();
-    for rule in outcomes.iter().filter_map(|outcome| outcome.rule.clone()) {
+    let mut dropped: BTreeMap<DropRule, usize> = BTreeMap::new();
+    for rule in outcomes.iter().filter_map(|outcome| outcome.rule) {
         *dropped.entry(rule).or_default() += 1;
     }
     let summary = Summary {
@@ -122,6 +125,86 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         stage_log::finish(&mut database, "filter", &entry)?;
     }
     Ok(summary)
+}
+
+/// A cluster that was dropped, or would have been if nobody had restored it.
+#[derive(Debug, Serialize)]
+pub struct Dropped {
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    pub label: String,
+    pub clause: Option<ClauseId>,
+    pub n_issues: usize,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Listing {
+    pub n_clusters: usize,
+    /// By rule, then in the order of the clusters.
+    pub dropped: Vec<Dropped>,
+    /// Clusters that a reviewer restored, in the order of the clusters.
+    pub restored: Vec<Dropped>,
+    /// What each rule that dropped something is about.
+    pub rules: BTreeMap<DropRule, String>,
+}
+
+/// What the last run dropped, without filtering again.
+pub fn list(context: &Context, config: &Config) -> Result<Listing> {
+    let database = Database::open_to_read(&context.project.database()).kind(Kind::Environment)?;
+    let outcomes = clusters::outcomes(&database)?;
+    // Clusters that were made anew have taken their outcomes with them.
+    if outcomes.is_empty() {
+        return Err(Failure::user("nothing was filtered yet").hint("pipeline filter"));
+    }
+    let by_hand = restored(context)?;
+    let mut listing = Listing {
+        n_clusters: outcomes.len(),
+        dropped: Vec::new(),
+        restored: Vec::new(),
+        rules: BTreeMap::new(),
+    };
+    for (cluster, outcome) in clusters::all(&database)?.into_iter().zip(outcomes) {
+        if let Some(rule) = outcome.rule {
+            listing.rules.insert(rule, about(rule, &config.topics));
+        }
+        let listed = match outcome.kept {
+            false => &mut listing.dropped,
+            true if by_hand.contains_key(&cluster.id) => &mut listing.restored,
+            true => continue,
+        };
+        listed.push(Dropped {
+            outcome,
+            label: cluster.label,
+            clause: cluster.clause,
+            n_issues: cluster.members.len(),
+        });
+    }
+    listing.dropped.sort_by_key(|dropped| dropped.outcome.rule);
+    Ok(listing)
+}
+
+fn about(rule: DropRule, topics: &Topics) -> String {
+    match rule {
+        DropRule::NoClause => "the document says nothing that its issues could be about".to_owned(),
+        DropRule::Covered => "a case of the suite asserts it already".to_owned(),
+        DropRule::Overlap => {
+            "another cluster has the same clause and effect and more material; it took this material over".to_owned()
+        }
+        topic => topics
+            .get(topic.as_str())
+            .map_or(String::new(), |topic| topic.reason.clone()),
+    }
+}
+
+/// The clusters whose drop a reviewer rejected.
+fn restored(context: &Context) -> Result<Restored> {
+    let decisions =
+        reviews::read(&context.project.reviews(), SubjectKind::Drop).kind(Kind::Settings)?;
+    Ok(standing(&decisions)
+        .into_iter()
+        .filter(|(_, decision)| decision.decision == Verb::Reject)
+        .map(|(subject, decision)| (subject.id, format!("{}: {}", decision.by, decision.why)))
+        .collect())
 }
 
 /// The test cases of the suite; none when there is no suite yet.
@@ -166,24 +249,27 @@ fn member(
     };
     // The forms of repositories play no part in what is counted here.
     let parts = Templates::default().parts(&issue.key.repository, &issue.body);
-    let outside = |topic: &str, word: &str| Outside {
-        topic: topic.to_owned(),
-        term: Term {
-            term: words::term(word),
-            word: word.to_owned(),
-        },
+    // A topic that only ranking knows drops nothing.
+    let outside = |topic: &str, word: &str| {
+        Some(Outside {
+            topic: topic.parse().ok()?,
+            term: Term {
+                term: words::term(word),
+                word: word.to_owned(),
+            },
+        })
     };
     let title = words::terms(&issue.title)
         .into_iter()
         .filter_map(|term| topic_terms.get(&term))
-        .map(|found| outside(&found.topic, &found.word))
+        .filter_map(|found| outside(&found.topic, &found.word))
         .collect();
     let body = ranked
         .map(|ranked| &ranked.relevance.outside[..])
         .unwrap_or_default()
         .iter()
         .filter_map(|found| found.split_once(": "))
-        .map(|(topic, word)| outside(topic, word))
+        .filter_map(|(topic, word)| outside(topic, word))
         .collect();
     Member {
         title,
@@ -197,6 +283,7 @@ fn inputs(
     database: &Database,
     clusters: &[Cluster],
     cases: &[Case],
+    restored: &Restored,
     config: &Config,
 ) -> Result<String> {
     let mut digester = digest::Digester::default();
@@ -206,5 +293,6 @@ fn inputs(
     digester.part(serde_json::to_string(&config.settings)?);
     digester.part(serde_json::to_string(&config.topics)?);
     digester.part(suite::digest(cases.iter()));
+    digester.part(serde_json::to_string(restored)?);
     Ok(digester.finish())
 }

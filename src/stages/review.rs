@@ -253,7 +253,7 @@ fn find(context: &Context, subject: &Subject) -> Result<Item> {
     items(context, subject.kind)?
         .into_iter()
         .find(|item| item.subject == *subject)
-        .map_or_else(|| undecided_pair(context, subject), |item| Ok(Some(item)))?
+        .map_or_else(|| undecided(context, subject), |item| Ok(Some(item)))?
         .ok_or_else(|| {
             Failure::user(format!("there is no {subject}")).hint(format!(
                 "pipeline review list --all --kind {}",
@@ -266,6 +266,7 @@ fn items(context: &Context, kind: SubjectKind) -> Result<Vec<Item>> {
     let found = match kind {
         SubjectKind::Issue => issue_items(context)?,
         SubjectKind::Cluster => cluster_items(context)?,
+        SubjectKind::Drop => drop_items(context)?,
         SubjectKind::Pair => pair_items(context)?,
         SubjectKind::Difference => difference_items(context)?,
         SubjectKind::Case => case_items(context)?,
@@ -346,6 +347,40 @@ fn cluster_items(context: &Context) -> Result<Vec<Found>> {
         .collect()
 }
 
+/// Drops that were decided on. Nothing of them waits: `pipeline filter --list` has them all.
+fn drop_items(context: &Context) -> Result<Vec<Found>> {
+    let database = database(context)?;
+    let decided = standing(&made(context, SubjectKind::Drop)?);
+    let mut found = Vec::new();
+    for subject in decided.keys() {
+        found.extend(drop_found(&database, &subject.id)?);
+    }
+    Ok(found)
+}
+
+/// None when there is no such cluster any more.
+fn drop_found(database: &Database, id: &str) -> Result<Option<Found>> {
+    let mut all = clusters::all(database)?.into_iter();
+    let Some(cluster) = all.find(|cluster| cluster.id == id) else {
+        return Ok(None);
+    };
+    let mut outcomes = clusters::outcomes(database)?.into_iter();
+    let why = match outcomes.find(|outcome| outcome.cluster == id) {
+        Some(outcome) => match outcome.rule {
+            Some(rule) => format!("dropped, {rule}: {}", outcome.reason),
+            None => outcome.reason,
+        },
+        None => "not filtered yet".to_owned(),
+    };
+    Ok(Some(Found {
+        digest: digest::of([serde_json::to_vec(&cluster)?]),
+        id: cluster.id,
+        title: cluster.label,
+        clause: cluster.clause,
+        why,
+    }))
+}
+
 /// Pairs that were decided on. Nothing of them waits, since any two issues are one.
 fn pair_items(context: &Context) -> Result<Vec<Found>> {
     let database = database(context)?;
@@ -375,12 +410,13 @@ fn pair_found(database: &Database, id: &str) -> Result<Option<Found>> {
     }))
 }
 
-/// Any two collected issues can be decided on.
-fn undecided_pair(context: &Context, subject: &Subject) -> Result<Option<Item>> {
-    if subject.kind != SubjectKind::Pair {
-        return Ok(None);
-    }
-    let found = pair_found(&database(context)?, &subject.id)?;
+/// Any two collected issues can be decided on, and any cluster that the filter looked at.
+fn undecided(context: &Context, subject: &Subject) -> Result<Option<Item>> {
+    let found = match subject.kind {
+        SubjectKind::Pair => pair_found(&database(context)?, &subject.id)?,
+        SubjectKind::Drop => drop_found(&database(context)?, &subject.id)?,
+        _ => None,
+    };
     Ok(found.map(|found| Item {
         subject: subject.clone(),
         title: found.title,

@@ -1,13 +1,13 @@
 //! Clusters, and what the filter said about them: tables `cluster_clusters`, `cluster_members`, `filter_clusters`.
 //! Each stage replaces its rows as a whole; new clusters take the outcomes of the old ones with them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::params;
 
 use super::database::{Database, DatabaseError};
 use crate::domain::issue::IssueKey;
-use crate::domain::mining::{Cluster, Outcome, Term};
+use crate::domain::mining::{Cluster, DropRule, Outcome, Term};
 
 /// Replaces all clusters; their order is kept.
 pub fn replace(database: &mut Database, clusters: &[Cluster]) -> Result<(), DatabaseError> {
@@ -63,13 +63,6 @@ pub fn all(database: &Database) -> Result<Vec<Cluster>, DatabaseError> {
         let clause: Option<String> = row.get(2)?;
         let representative: String = row.get(3)?;
         let terms: String = row.get(4)?;
-        let fault = |column: usize, message: String| {
-            rusqlite::Error::FromSqlConversionFailure(
-                column,
-                rusqlite::types::Type::Text,
-                message.into(),
-            )
-        };
         Ok(Cluster {
             label: row.get(1)?,
             clause: clause
@@ -103,7 +96,7 @@ pub fn replace_outcomes(
             insert.execute(params![
                 outcome.cluster,
                 outcome.kept,
-                outcome.rule,
+                outcome.rule.map(DropRule::as_str),
                 outcome.counterpart,
                 outcome.reason
             ])?;
@@ -119,15 +112,37 @@ pub fn outcomes(database: &Database) -> Result<Vec<Outcome>, DatabaseError> {
          FROM filter_clusters JOIN cluster_clusters ON id = cluster ORDER BY place",
     )?;
     let outcomes = statement.query_map([], |row| {
+        let rule: Option<String> = row.get(2)?;
         Ok(Outcome {
             cluster: row.get(0)?,
             kept: row.get(1)?,
-            rule: row.get(2)?,
+            rule: rule
+                .map(|rule| rule.parse())
+                .transpose()
+                .map_err(|message| fault(2, message))?,
             counterpart: row.get(3)?,
             reason: row.get(4)?,
         })
     })?;
     Ok(outcomes.collect::<Result<_, _>>()?)
+}
+
+/// The issues that a cluster brings: its members, and those of clusters that were dropped since it has their effect and
+/// more material.
+pub fn material(database: &Database, cluster: &Cluster) -> Result<Vec<IssueKey>, DatabaseError> {
+    let merged: BTreeSet<String> = outcomes(database)?
+        .into_iter()
+        .filter(|outcome| {
+            outcome.rule == Some(DropRule::Overlap)
+                && outcome.counterpart.as_deref() == Some(cluster.id.as_str())
+        })
+        .map(|outcome| outcome.cluster)
+        .collect();
+    let others = all(database)?
+        .into_iter()
+        .filter(|other| merged.contains(&other.id));
+    let others = others.flat_map(|other| other.members);
+    Ok(cluster.members.iter().cloned().chain(others).collect())
 }
 
 /// The clusters that the filter kept, in their order: what waits for approval.
@@ -139,6 +154,10 @@ pub fn queue(database: &Database) -> Result<Vec<Cluster>, DatabaseError> {
     let mut clusters = all(database)?;
     clusters.retain(|cluster| kept.get(&cluster.id) == Some(&true));
     Ok(clusters)
+}
+
+fn fault(column: usize, message: String) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, message.into())
 }
 
 /// `term:word term:word`; neither holds a colon or a blank.
@@ -191,7 +210,7 @@ mod tests {
         let outcome = |cluster: &str, kept: bool| Outcome {
             cluster: cluster.into(),
             kept,
-            rule: (!kept).then(|| "overlap".into()),
+            rule: (!kept).then_some(DropRule::Overlap),
             counterpart: (!kept).then(|| "z".into()),
             reason: "r".into(),
         };
@@ -204,6 +223,12 @@ mod tests {
             .map(|cluster| cluster.id)
             .collect();
         assert_eq!(queued, ["z", "c"]);
+        let numbers = |cluster: &Cluster| -> Vec<u64> {
+            let keys = material(&database, cluster).expect("reads").into_iter();
+            keys.map(|key| key.number).collect()
+        };
+        assert_eq!(numbers(&made[0]), [3, 5, 1]);
+        assert_eq!(numbers(&made[2]), [2]);
         replace(&mut database, &made[..1]).expect("writes");
         assert!(outcomes(&database).expect("reads").is_empty());
     }

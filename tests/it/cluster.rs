@@ -234,13 +234,95 @@ fn the_filter_names_a_rule_for_every_cluster_that_it_drops() {
     assert_eq!(second["unchanged"], true);
     assert_eq!(second["outcomes"], first["outcomes"]);
 
-    // A dropped cluster can be kept by hand.
-    let settings = std::fs::read_to_string(project.path("pipeline/filter.toml")).expect("reads");
-    let keep = format!("{settings}\n[[keep]]\ncluster = \"{colours}\"\nreason = \"a try\"\n");
-    project.write("pipeline/filter.toml", &keep);
-    let third = project.json(&["filter"]);
-    assert_eq!(third["unchanged"], false);
-    assert_eq!(outcome(&third, colours)["kept"], true);
+    // Another run of `cluster` takes the outcomes along.
+    project.json(&["cluster", "--again"]);
+    assert_eq!(project.run(&["filter", "--list"]).code, 2);
+}
+
+#[test]
+fn every_drop_is_listed_with_its_facts_and_can_be_restored() {
+    let project = read();
+    project.json(&["cluster"]);
+    let first = project.json(&["filter"]);
+    let list = || project.json(&["filter", "--list"]);
+    let names = |listing: &Value, which: &str| -> Vec<String> {
+        let rows = listing[which].as_array().expect("a list").iter();
+        rows.map(|row| row["cluster"].as_str().expect("a text").to_owned())
+            .collect()
+    };
+    let dropped = names(&list(), "dropped");
+    let n_dropped = first["n_clusters"].as_u64().expect("n") - first["n_kept"].as_u64().expect("n");
+    assert!(
+        n_dropped >= 2 && dropped.len() as u64 == n_dropped,
+        "{dropped:?}"
+    );
+    let words = project.run(&["filter", "--list"]).stdout;
+    for id in &dropped {
+        assert!(words.contains(id.as_str()), "{id}: {words}");
+    }
+    assert!(
+        words.contains("not deterministic"),
+        "the rule is explained: {words}"
+    );
+    assert!(words.contains("pipeline filter --restore"), "{words}");
+
+    let refused = |arguments: &[&str], expected: &str| {
+        let ran = project.run(arguments);
+        assert_eq!(ran.code, 2, "{arguments:?}");
+        assert!(
+            ran.stderr.contains(expected),
+            "{arguments:?}: {}",
+            ran.stderr
+        );
+    };
+    refused(
+        &[
+            "filter",
+            "--restore",
+            "nothing",
+            "--why",
+            "x",
+            "--by",
+            "ana",
+        ],
+        "--list",
+    );
+    refused(
+        &["filter", "--restore", &dropped[0], "--by", "ana"],
+        "--why",
+    );
+    // Each of them comes back, and stays when the clusters are filtered again.
+    for id in &dropped {
+        let restore = [
+            "filter",
+            "--restore",
+            id,
+            "--why",
+            "an effect of its own",
+            "--by",
+            "ana",
+        ];
+        let outcome = outcome(&project.json(&restore), id).clone();
+        assert_eq!(outcome["kept"], true, "{outcome}");
+        let reason = outcome["reason"].as_str().expect("a text");
+        assert!(reason.contains("ana: an effect of its own"), "{reason}");
+    }
+    assert_eq!(names(&list(), "dropped"), [""; 0]);
+    assert_eq!(names(&list(), "restored").len(), dropped.len());
+    let waiting = project.json(&["review", "list", "--kind", "cluster"]);
+    assert_eq!(waiting["n_waiting"], first["n_clusters"]);
+    // What is taken back is dropped again, with the reason that it had.
+    let undone = format!("drop:{}", dropped[0]);
+    assert!(
+        project
+            .run(&["review", "show", &undone])
+            .stdout
+            .contains(&undone)
+    );
+    project.json(&["review", "undo", &undone, "--by", "ana"]);
+    let last = project.json(&["filter"]);
+    assert_eq!(last["unchanged"], false);
+    assert_eq!(outcome(&last, &dropped[0]), outcome(&first, &dropped[0]));
 }
 
 #[test]

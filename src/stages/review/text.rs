@@ -41,7 +41,7 @@ pub(super) fn text(context: &Context, subject: &Subject) -> Result<String> {
             }
             Ok(text)
         }
-        SubjectKind::Cluster => {
+        SubjectKind::Cluster | SubjectKind::Drop => {
             let cluster = clusters::all(&database)?
                 .into_iter()
                 .find(|cluster| cluster.id == subject.id)
@@ -55,11 +55,13 @@ pub(super) fn text(context: &Context, subject: &Subject) -> Result<String> {
             if let Some(id) = &cluster.clause {
                 text += &clause(&document, id);
             }
-            for key in &cluster.members {
-                let mark = if *key == cluster.representative {
-                    " (representative)"
-                } else {
-                    ""
+            for (idx, key) in clusters::material(&database, &cluster)?.iter().enumerate() {
+                let mark = match *key == cluster.representative {
+                    true => " (representative)",
+                    false if idx >= cluster.members.len() => {
+                        " (of a dropped cluster with the same effect)"
+                    }
+                    false => "",
                 };
                 text += &format!("\n── {key}{mark}\n{}", issue(&database, key)?);
             }

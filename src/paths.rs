@@ -45,6 +45,11 @@ impl Project {
         self.root.join("data/variants")
     }
 
+    /// Drafts of models that were refused, with the reason.
+    pub fn drafts(&self) -> PathBuf {
+        self.root.join("data/drafts")
+    }
+
     pub fn reviews(&self) -> PathBuf {
         self.root.join("reviews")
     }

@@ -17,24 +17,8 @@ use serde_json::Value;
 use url::Url;
 
 use crate::domain::issue::IssueKey;
+use crate::domain::secret::{Secret, is_private};
 use crate::domain::visible::visible_line;
-
-/// A secret: it is in no output, no error and no file.
-pub struct Token(String);
-
-impl Token {
-    /// None for a text that no header can carry.
-    pub fn new(text: &str) -> Option<Self> {
-        let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-        plain.then(|| Self(text.to_owned()))
-    }
-}
-
-impl std::fmt::Debug for Token {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Token(…)")
-    }
-}
 
 /// One page of a list.
 #[derive(Debug)]
@@ -122,19 +106,13 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl GitHub {
     /// Must be called inside of a tokio runtime.
-    pub fn new(api: &str, token: Option<&Token>) -> Result<Self, GitHubError> {
+    pub fn new(api: &str, token: Option<&Secret>) -> Result<Self, GitHubError> {
         let address = || GitHubError::Address(api.to_owned());
         let url = Url::parse(api).map_err(|_| address())?;
         if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none() {
             return Err(address());
         }
-        let is_local = match url.host() {
-            Some(url::Host::Domain(name)) => name == "localhost",
-            Some(url::Host::Ipv4(address)) => address.is_loopback(),
-            Some(url::Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        };
-        if token.is_some() && url.scheme() == "http" && !is_local {
+        if token.is_some() && !is_private(&url) {
             return Err(GitHubError::InClear {
                 api: api.to_owned(),
             });
@@ -152,8 +130,8 @@ impl GitHub {
             .base_uri(api)
             .map_err(|_| address())?
             .add_retry_config(RetryConfig::None);
-        if let Some(Token(secret)) = token {
-            builder = builder.personal_token(secret.clone());
+        if let Some(secret) = token {
+            builder = builder.personal_token(secret.expose().to_owned());
         }
         let octocrab = builder
             .build_with_reqwest(client)
@@ -468,12 +446,5 @@ mod tests {
         check("https://h/repositories/17/issues?after=x", Some(17));
         check("https://h/repos/o/n/issues", None);
         check("https://h/repositories/x/issues", None);
-    }
-
-    #[test]
-    fn a_token_shows_itself_nowhere() {
-        let token = Token::new("secret").expect("a token");
-        assert_eq!(format!("{token:?}"), "Token(…)");
-        assert!(Token::new("a\nb").is_none() && Token::new("").is_none());
     }
 }

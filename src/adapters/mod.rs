@@ -1,5 +1,6 @@
 //! Each file knows one outside thing: GitHub, the index, Docker, the scripted model, formats of pictures.
 
+pub mod chat_model;
 pub mod folders;
 pub mod github;
 pub mod index;

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use super::{ExitCode, Output, output};
-use crate::adapters::github::Token;
+use crate::domain::secret::Secret;
 use crate::stages::collect::{self, Config, Settings, Source, Summary};
 use crate::stages::{Context, Failure, Result};
 
@@ -138,7 +138,7 @@ fn github(args: Args, context: &Context) -> Result<Source> {
 }
 
 /// The token is read from the environment only: arguments and files are seen by others.
-fn token() -> Result<Option<Token>> {
+fn token() -> Result<Option<Secret>> {
     let found = ["GITHUB_TOKEN", "GH_TOKEN"].into_iter().find_map(|name| {
         Some((
             name,
@@ -148,7 +148,7 @@ fn token() -> Result<Option<Token>> {
     let Some((name, text)) = found else {
         return Ok(None);
     };
-    match Token::new(&text) {
+    match Secret::new(&text) {
         Some(token) => Ok(Some(token)),
         None => Err(Failure::environment(format!(
             "{name} holds signs that no token has"

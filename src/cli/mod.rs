@@ -21,6 +21,7 @@ mod compare;
 mod completions;
 mod doctor;
 mod document;
+mod draft;
 mod evaluate;
 mod expand;
 mod filter;
@@ -79,8 +80,8 @@ enum Command {
     Review(review::Args),
     /// Group relevant issues by the phenomenon they report
     Cluster(cluster::Args),
-    /// Drop clusters that overlap or cannot become a case
     Filter(filter::Args),
+    Draft(draft::Args),
     /// Compare a candidate's source with a target's, module by module
     Compare(compare::Args),
     /// Derive variants of a case, one variable at a time
@@ -180,6 +181,7 @@ fn dispatch(
         Command::Review(args) => review::run(args, &context()?, output),
         Command::Cluster(args) => cluster::run(args, &context()?, output),
         Command::Filter(args) => filter::run(args, &context()?, output),
+        Command::Draft(args) => draft::run(args, &context()?, output),
         Command::Compare(args) => compare::run(args, &context()?, output),
         Command::Expand(args) => expand::run(args, &context()?, output),
         Command::Prepare(args) => prepare::run(args, &context()?, output),

@@ -12,6 +12,7 @@ pub mod contract;
 pub mod document_check;
 pub mod document_coverage;
 pub mod document_render;
+pub mod drafting;
 pub mod expansion;
 pub mod feedback;
 pub mod figures;

@@ -16,6 +16,7 @@ pub mod show;
 
 // Mining.
 pub mod cluster;
+pub mod draft;
 pub mod filter;
 pub mod judged_set;
 pub mod scoring;

@@ -16,7 +16,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::{Classify, Context, Failure, Kind, Result};
-use crate::domain::case::{Case, CaseId};
+use crate::domain::case::{Case, CaseId, Method};
 use crate::domain::clause::ClauseId;
 use crate::domain::decision::{self, Decision, Subject, SubjectKind, Verb, standing};
 use crate::domain::digest;
@@ -145,13 +145,9 @@ pub fn decide(context: &Context, saying: Saying) -> Result<Decided> {
             ))
             .hint("give the variant another name"));
         }
-        if let Some(why) = text::ungated(context, &decision.on.id)? {
-            return Err(
-                Failure::user(format!("a control has to be made first: {why}")).hint(format!(
-                    "write it, name it in {}, and take the comment out",
-                    context.project.shown(&waiting)
-                )),
-            );
+        if let Some((what, to_do)) = text::unfinished(context, &decision.on.id)? {
+            let file = context.project.shown(&waiting);
+            return Err(Failure::user(what).hint(format!("{to_do} in {file}")));
         }
     }
     reviews::append(&context.project.reviews(), &decision).kind(Kind::Environment)?;
@@ -449,7 +445,11 @@ fn difference_items(context: &Context) -> Result<Vec<Found>> {
 fn case_items(context: &Context) -> Result<Vec<Found>> {
     let mut found = Vec::new();
     for case in variants(&context.project.variants())?.tests() {
-        found.push(case_found(case, "a variant, kept by the distance check"));
+        let why = match case.origin().map(|origin| origin.method) {
+            Some(Method::Issues) => "drafted from a cluster",
+            _ => "a variant, kept by the distance check",
+        };
+        found.push(case_found(case, why));
     }
     let decided = standing(&made(context, SubjectKind::Case)?);
     let cases = read_or_none(&context.project.cases());

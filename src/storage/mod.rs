@@ -10,6 +10,7 @@ pub mod csv_table;
 pub mod database;
 pub mod differences;
 pub mod documents;
+pub mod drafts;
 pub mod github_passes;
 pub mod inventory;
 pub mod issue_files;

@@ -13,6 +13,7 @@ mod collect_github;
 mod compare;
 mod docs;
 mod document;
+mod draft;
 mod evaluate;
 mod expand;
 mod fake_github;

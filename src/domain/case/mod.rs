@@ -187,6 +187,14 @@ impl Case {
         }
     }
 
+    /// Where a test comes from, when it says so.
+    pub fn origin(&self) -> Option<&Origin> {
+        match &self.role {
+            Role::Test { origin, .. } => origin.as_ref(),
+            Role::Control { .. } => None,
+        }
+    }
+
     /// Places of keys in the file, for findings about this case.
     pub fn places(&self) -> Places<'_> {
         Places::new(&self.file, &self.text)

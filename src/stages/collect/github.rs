@@ -8,8 +8,9 @@ use super::asking::{Asking, Patience};
 use super::keep::Keeper;
 use super::walk::{Found, Walk};
 use super::{Summary, intake};
-use crate::adapters::github::{GitHub, GitHubError, Standing, Token};
+use crate::adapters::github::{GitHub, GitHubError, Standing};
 use crate::domain::issue::IssueKey;
+use crate::domain::secret::Secret;
 use crate::methods::issue_form::{self, Row};
 use crate::stages::interrupt::told_to_stop;
 use crate::stages::{Classify, Context, Failure, Kind, Result};
@@ -20,7 +21,7 @@ use crate::storage::raw_pages;
 pub(super) struct Request<'a> {
     pub repositories: &'a [String],
     pub api: &'a str,
-    pub token: Option<&'a Token>,
+    pub token: Option<&'a Secret>,
     pub patience: &'a Patience,
     /// RFC 3339 in UTC; what was created later is left out.
     pub as_of: Option<&'a str>,

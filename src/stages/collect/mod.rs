@@ -8,7 +8,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{Classify, Context, Kind, Result};
-use crate::adapters::github::Token;
+use crate::domain::secret::Secret;
 use crate::paths::Project;
 use crate::storage::comments;
 use crate::storage::database::Database;
@@ -82,7 +82,7 @@ pub enum Source {
     GitHub {
         repositories: Vec<String>,
         api: String,
-        token: Option<Token>,
+        token: Option<Secret>,
         patience: Patience,
         as_of: Option<DateTime<Utc>>,
         comments: bool,

@@ -13,6 +13,7 @@ use crate::domain::difference::Sight;
 use crate::domain::document::Document;
 use crate::domain::issue::IssueKey;
 use crate::domain::suite::control_id;
+use crate::methods::drafting::TO_FINISH;
 use crate::methods::expansion::TO_MAKE;
 use crate::stages::{Context, Failure, Result};
 use crate::storage::database::Database;
@@ -178,19 +179,38 @@ fn clause(document: &Document, id: &ClauseId) -> String {
     }
 }
 
-/// Why a variant cannot join the suite yet: it would pass on a harness that does nothing.
-pub(super) fn ungated(context: &Context, id: &str) -> Result<Option<String>> {
+/// What keeps a waiting case out of the suite yet, and what to do about it. A draft is to be finished; an ungated case
+/// would pass on a harness that does nothing.
+pub(super) fn unfinished(context: &Context, id: &str) -> Result<Option<(String, &'static str)>> {
     let path = context.project.variants().join(file_of(id));
     let Ok(text) = std::fs::read_to_string(&path) else {
         return Ok(None);
     };
-    if let Some((_, control)) = text.split_once(&format!("# {TO_MAKE}")) {
-        return Ok(control.lines().next().map(str::to_owned));
+    let said = |mark: &str| {
+        let comments = text.lines().filter_map(|line| line.strip_prefix("# "));
+        comments.filter_map(|line| line.strip_prefix(mark)).next()
+    };
+    if let Some(what) = said(TO_FINISH) {
+        let to_do = "do it, and take the comment out";
+        return Ok(Some((format!("the draft is not finished: {what}"), to_do)));
+    }
+    let no_control = |why: &str| {
+        let to_do = "write it, name it, and take the comment out";
+        Ok(Some((
+            format!("a control has to be made first: {why}"),
+            to_do,
+        )))
+    };
+    if let Some(control) = said(TO_MAKE) {
+        return no_control(control);
     }
     let case = Case::parse(CaseId::new(id), &path, &text)
         .map_err(|findings| Failure::findings(&findings))?;
     let is_absence = case.expects.iter().any(|expect| expect.is_absence());
-    Ok((case.controls().is_empty() && is_absence).then(|| {
-        "an assertion holds for a harness that does nothing, and no control gates it".to_owned()
-    }))
+    match case.controls().is_empty() && is_absence {
+        true => no_control(
+            "an assertion holds for a harness that does nothing, and no control gates it",
+        ),
+        false => Ok(None),
+    }
 }

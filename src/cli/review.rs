@@ -32,8 +32,9 @@ enum Action {
     },
     /// Read issues in batches: what to read next, and whether to read on
     ///
-    /// The order of the unread is learned anew from what was read. `stop now` comes when it is unlikely that more than
-    /// the allowed share of relevant issues was missed; a closing sample of the rest then bounds what is left.
+    /// The order of the unread is learned anew from what was read. `stop now` comes when a tenth is read and the last 50
+    /// issues brought nothing (or, with `by = "bound"` in pipeline/review.toml, when it is unlikely that more than the
+    /// allowed share of relevant issues was missed); a closing sample of the rest then bounds what is left.
     Read(ReadArgs),
     /// Show everything that is known of a subject
     Show { subject: Subject },
@@ -194,12 +195,21 @@ fn simulated_words(simulated: &Simulated) -> String {
         vec![
             rule.rule.clone(),
             format!("{} of {}", rule.n_reached, simulated.n_shuffles),
+            format!("{:.3}", rule.median_recall),
             format!("{:.3}", rule.lowest_recall),
+            format!("{:.3}", rule.median_read),
             format!("{:.3}", rule.mean_read),
         ]
     });
     let table = output::table(
-        &["rule", "recall ≥ .95", "lowest recall", "share read"],
+        &[
+            "rule",
+            "recall ≥ .95",
+            "median",
+            "lowest",
+            "median read",
+            "mean read",
+        ],
         rows,
     );
     format!(

@@ -58,7 +58,7 @@ pub fn recall_at_least(labels: &[bool], n_all: usize, alpha: f64) -> Option<f64>
     (reached > 0).then(|| f64::from(reached) / 100.0)
 }
 
-/// Where the curve of what was found bends, and how much less is found after the bend.
+/// Where the curve of what was found is furthest from a straight line, and how much less is found after the bend.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Knee {
     /// Issues that were read up to the bend.
@@ -69,25 +69,24 @@ pub struct Knee {
     pub needed: f64,
 }
 
-/// The knee ratio; none before anything relevant was read. The rule's authors ask for 1,000 issues read.
+/// The knee ratio; none before two issues and anything relevant were read. The rule's authors ask for 1,000 issues read.
 pub fn knee(labels: &[bool]) -> Option<Knee> {
     let n = labels.len();
     let n_relevant = labels.iter().filter(|label| **label).count();
-    if n_relevant == 0 {
+    if n < 2 || n_relevant == 0 {
         return None;
     }
-    let slope = n_relevant as f64 / n as f64;
-    let (mut found, mut best) = (0usize, (0usize, 0usize, f64::MIN));
-    for (idx, label) in labels.iter().enumerate() {
+    let (mut found, mut best) = (0usize, None);
+    for (idx, label) in labels[..n - 1].iter().enumerate() {
         found += usize::from(*label);
-        // How far above the straight line from nothing to all.
-        let above = found as f64 - slope * (idx + 1) as f64;
-        if above > best.2 {
-            best = (idx + 1, found, above);
+        // How far off the straight line from nothing to all, times the number of issues.
+        let off = (n * found).abs_diff((idx + 1) * n_relevant);
+        if best.is_none_or(|(_, _, most)| off > most) {
+            best = Some((idx + 1, found, off));
         }
     }
-    let (at, before, _) = best;
-    let after = (n_relevant - before + 1) as f64 / (n - at + 1) as f64;
+    let (at, before, _) = best?;
+    let after = (n_relevant - before + 1) as f64 / (n - at) as f64;
     Some(Knee {
         at,
         ratio: (before as f64 / at as f64) / after,
@@ -132,14 +131,53 @@ pub fn elusion(sample: &[bool], n_unread: usize, alpha: f64) -> Option<Elusion> 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Share of the relevant issues that is to be read.
-    pub target: f64,
-    /// Chance of an error.
-    pub alpha: f64,
+    pub by: Rule,
+    /// Share of all issues that is read before reading may stop by its yield.
+    pub least_read: f64,
     /// Issues that count as the last ones.
     pub window: usize,
     /// Relevant ones an issue read below which the last ones cost more than they brought.
     pub least_yield: f64,
+    /// Share of the relevant issues that is to be read.
+    pub target: f64,
+    /// Chance of an error.
+    pub alpha: f64,
+}
+
+/// What decides that reading may stop; everything else is told beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// Enough is read, and the last issues cost more than they brought. With a window of 50, a yield below one of them
+    /// and a tenth read it is the second phase of SAFE (Boetje and van de Schoot 2024): cheap, and without a promise.
+    Yield,
+    /// The chance of missing is below the allowed one: dear, and careful.
+    Bound,
+}
+
+impl Rule {
+    /// Whether reading may stop after `labels` of `n_issues`. Never before anything relevant was read.
+    pub fn stops(self, labels: &[bool], n_issues: usize, settings: &Settings) -> bool {
+        labels.contains(&true)
+            && match self {
+                _ if labels.len() >= n_issues => true,
+                Self::Yield => {
+                    labels.len() as f64 >= settings.least_read * n_issues as f64
+                        && below_cost(labels, settings)
+                }
+                Self::Bound => chance_of_missing(labels, n_issues, settings.target)
+                    .is_some_and(|chance| chance < settings.alpha),
+            }
+    }
+}
+
+/// Whether the last issues cost more than they brought; not before there are as many as count.
+fn below_cost(labels: &[bool], settings: &Settings) -> bool {
+    let Some(at) = labels.len().checked_sub(settings.window) else {
+        return false;
+    };
+    let n_relevant = labels[at..].iter().filter(|label| **label).count();
+    (n_relevant as f64) < settings.least_yield * settings.window as f64
 }
 
 /// How far reading is.
@@ -185,13 +223,12 @@ pub fn reading(
         n_read: labels.len(),
         n_relevant,
         target: settings.target,
-        stop: n_relevant > 0 && chance.is_some_and(|chance| chance < settings.alpha),
+        stop: settings.by.stops(labels, n_issues, settings),
         chance_of_missing: chance,
         recall_at_least: recall_at_least(labels, n_issues, settings.alpha),
         n_last: last.len(),
         n_last_relevant,
-        below_cost: last.len() == settings.window
-            && (n_last_relevant as f64) < settings.least_yield * last.len() as f64,
+        below_cost: below_cost(labels, settings),
         knee: knee(labels),
         recall_at_least_by_sample: elusion.map(|elusion| {
             let missed = elusion.at_most - elusion.n_relevant as f64;
@@ -331,8 +368,8 @@ mod tests {
     fn the_knee_is_where_little_more_is_found() {
         let found = knee(&labels(&[("1", 60), ("0", 140)])).expect("a knee");
         assert_eq!((found.at, found.needed), (60, 96.0));
-        // (60 / 60) / ((60 − 60 + 1) / (200 − 60 + 1))
-        assert!((found.ratio - 141.0).abs() < 1e-9, "{found:?}");
+        // (60 / 60) / ((60 − 60 + 1) / (200 − 60))
+        assert!((found.ratio - 140.0).abs() < 1e-9, "{found:?}");
         assert_eq!(knee(&labels(&[("0", 5)])), None);
     }
 
@@ -348,14 +385,40 @@ mod tests {
         assert_eq!(elusion(&[], 10, 0.05), None);
     }
 
-    #[test]
-    fn the_sentence_says_what_to_do_and_why() {
-        let settings = Settings {
-            target: 0.95,
-            alpha: 0.05,
+    fn settings(by: Rule) -> Settings {
+        Settings {
+            by,
+            least_read: 0.1,
             window: 50,
             least_yield: 0.02,
+            target: 0.95,
+            alpha: 0.05,
+        }
+    }
+
+    #[test]
+    fn reading_stops_by_its_yield_or_by_the_bound() {
+        let check = |parts: &[(&str, usize)], n_all: usize, by_yield: bool, by_bound: bool| {
+            let labels = labels(parts);
+            let stops = |rule: Rule| rule.stops(&labels, n_all, &settings(rule));
+            assert_eq!(
+                (stops(Rule::Yield), stops(Rule::Bound)),
+                (by_yield, by_bound),
+                "{parts:?} of {n_all}"
+            );
         };
+        check(&[], 100, false, false);
+        check(&[("0", 100)], 1_000, false, false);
+        check(&[("1", 30), ("0", 50)], 1_000, false, false); // not a tenth
+        check(&[("1", 60), ("0", 49)], 1_000, false, false);
+        check(&[("1", 60), ("0", 50)], 1_000, true, false);
+        check(&[("1", 60), ("0", 600)], 1_000, true, true);
+        check(&[("01", 50)], 100, true, true); // all are read
+    }
+
+    #[test]
+    fn the_sentence_says_what_to_do_and_why() {
+        let settings = settings(Rule::Bound);
         let check = |parts: &[(&str, usize)], n_all: usize, expected: &[&str]| {
             let text = reading(&labels(parts), n_all, None, &settings).sentence();
             for part in expected {

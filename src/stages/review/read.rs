@@ -10,9 +10,9 @@ use super::{database, made};
 use crate::domain::decision::{Decision, Subject, SubjectKind, Verb, standing};
 use crate::domain::digest;
 use crate::domain::issue::{Issue, IssueKey};
-use crate::domain::mining::RankedIssue;
-use crate::methods::feedback::{self, Learned, SparseVector};
-use crate::methods::issue_vectors::Lexicon;
+use crate::domain::mining::{IssueTerms, RankedIssue};
+use crate::methods::feedback::{self, Features, Learned};
+use crate::methods::issue_vectors::{self, Lexicon};
 use crate::methods::stopping::{self, Reading};
 use crate::methods::text;
 use crate::methods::text::vocabulary::Vocabulary;
@@ -130,21 +130,25 @@ pub fn read(context: &Context, config: &Config) -> Result<Summary> {
                 &Vocabulary::new(&config.clustering.scoring.vocabulary),
             );
             let lexicon = Lexicon::of(&terms);
-            let weights = &config.clustering.settings.weights;
-            let vectors: Vec<SparseVector> = terms
+            let places = issues
                 .iter()
-                .map(|terms| lexicon.term_weights(terms, weights))
-                .collect();
-            let read: Vec<(&SparseVector, bool)> = issues
+                .map(|issue| Some(ranked.get(&issue.key)?.place));
+            let known = features(
+                &terms,
+                &lexicon,
+                places,
+                &config.clustering.settings.weights,
+            );
+            let read: Vec<(&Features, bool)> = issues
                 .iter()
-                .zip(&vectors)
-                .filter_map(|(issue, vector)| Some((vector, *labels.by_issue.get(&issue.key)?)))
+                .zip(&known)
+                .filter_map(|(issue, known)| Some((known, *labels.by_issue.get(&issue.key)?)))
                 .collect();
             if let Some(learned) = feedback::learn(&read, &config.settings.feedback) {
                 order = Order::Learned;
-                sort(&mut next, &learned, &vectors);
+                sort(&mut next, &learned, &known);
                 for idx in next.iter().take(config.n.unwrap_or(config.settings.batch)) {
-                    let words = telling(&learned, &vectors[*idx], &lexicon, &issues[*idx]);
+                    let words = telling(&learned, &known[*idx], &lexicon, &issues[*idx]);
                     words_of.insert(*idx, words);
                 }
             }
@@ -187,11 +191,29 @@ pub fn reading(context: &Context) -> Result<Option<Reading>> {
     )))
 }
 
+/// What is known of issues. `places` are those of the ranking; an issue without one counts as one in the middle.
+pub(super) fn features(
+    terms: &[IssueTerms],
+    lexicon: &Lexicon<'_>,
+    places: impl Iterator<Item = Option<u64>>,
+    weights: &issue_vectors::Weights,
+) -> Vec<Features> {
+    let n = terms.len() as f32;
+    terms
+        .iter()
+        .zip(places)
+        .map(|(terms, place)| Features {
+            terms: lexicon.term_weights(terms, weights),
+            ranked_before: place.map_or(0.5, |place| 1.0 - place as f32 / n),
+        })
+        .collect()
+}
+
 /// The most relevant first; what is equal stays in its order.
-pub(super) fn sort(next: &mut [usize], learned: &Learned, vectors: &[SparseVector]) {
+pub(super) fn sort(next: &mut [usize], learned: &Learned, known: &[Features]) {
     let scores: HashMap<usize, f64> = next
         .iter()
-        .map(|idx| (*idx, learned.score(&vectors[*idx])))
+        .map(|idx| (*idx, learned.score(&known[*idx])))
         .collect();
     next.sort_by(|a, b| scores[b].total_cmp(&scores[a]));
 }
@@ -277,12 +299,12 @@ fn draw(context: &Context, issues: &[Issue], unread: &[usize], n: usize) -> Resu
 
 fn telling(
     learned: &Learned,
-    vector: &SparseVector,
+    known: &Features,
     lexicon: &Lexicon<'_>,
     issue: &Issue,
 ) -> Vec<String> {
     let mut parts: Vec<(u32, f64)> = learned
-        .parts(vector)
+        .parts(known)
         .filter(|(_, part)| *part > 0.0)
         .collect();
     parts.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::read::{Config, sort};
+use super::read::{Config, features, sort};
 use crate::domain::digest;
-use crate::methods::feedback::{self, SparseVector};
+use crate::methods::feedback::{self, Features};
 use crate::methods::issue_vectors::Lexicon;
 use crate::methods::ranking_quality::work_saved;
-use crate::methods::stopping;
+use crate::methods::stopping::{self, Rule};
 use crate::stages::judged_set::JudgedSet;
 use crate::stages::scoring::Scoring;
 use crate::stages::{Context, Failure, Result};
@@ -24,25 +24,25 @@ pub struct Simulated {
     /// Work saved at a recall of .95, in the order of the ranking and in the learned one; medians.
     pub wss_95_ranking: Option<f64>,
     pub wss_95_learned: Option<f64>,
-    /// Ours first.
+    /// The one of the settings first, then published ones.
     pub rules: Vec<Stopped>,
 }
 
-/// Where a rule stopped.
+/// Where a rule stopped, always in the learned order.
 #[derive(Debug, Serialize)]
 pub struct Stopped {
     pub rule: String,
     /// Simulations in which the recall was at least .95 when it stopped; one that never stops reads all.
     pub n_reached: usize,
+    pub median_recall: f64,
     pub lowest_recall: f64,
-    /// Share of the issues that were read, on average.
+    /// Share of the issues that were read.
+    pub median_read: f64,
     pub mean_read: f64,
 }
 
 /// Of every ten issues one is left out, another one each time.
 const LEFT_OUT: usize = 10;
-/// Issues that are read before the order is renewed and the rules are asked.
-const BATCH: usize = 50;
 const RECALL: f64 = 0.95;
 
 /// Issues without a judgement count as not relevant.
@@ -58,12 +58,6 @@ pub fn simulate(
     let set = JudgedSet::read(folder, among)?;
     let scoring = Scoring::new(&set.issues, &document, &config.clustering.scoring)?;
     let lexicon = Lexicon::of(&scoring.terms);
-    let weights = &config.clustering.settings.weights;
-    let vectors: Vec<SparseVector> = scoring
-        .terms
-        .iter()
-        .map(|terms| lexicon.term_weights(terms, weights))
-        .collect();
     let relevant: Vec<bool> = set
         .issues
         .iter()
@@ -72,16 +66,22 @@ pub fn simulate(
             judgement.is_some_and(|judgement| judgement.relevant > 0)
         })
         .collect();
-    let ranked: Vec<usize> = scoring
-        .ranking()
-        .iter()
-        .map(|ranked| {
-            let place = set
-                .issues
-                .binary_search_by(|issue| issue.key.cmp(&ranked.key));
-            place.expect("the ranking holds the issues of the set")
-        })
-        .collect();
+    let mut places = vec![None; set.issues.len()];
+    let mut ranked: Vec<usize> = Vec::new();
+    for one in scoring.ranking() {
+        let issue_idx = set
+            .issues
+            .binary_search_by(|issue| issue.key.cmp(&one.key))
+            .expect("the ranking holds the issues of the set");
+        places[issue_idx] = Some(one.place);
+        ranked.push(issue_idx);
+    }
+    let known = features(
+        &scoring.terms,
+        &lexicon,
+        places.into_iter(),
+        &config.clustering.settings.weights,
+    );
     context.progress.begin("simulate", Some(n_shuffles as u64));
     let mut runs = Vec::new();
     for shuffle in 0..n_shuffles {
@@ -95,7 +95,7 @@ pub fn simulate(
             .copied()
             .filter(|idx| !by_chance.contains(idx))
             .collect();
-        let read = learned_order(&order, &vectors, &relevant, config);
+        let read = learned_order(&order, &known, &relevant, config);
         let labels =
             |order: &[usize]| -> Vec<bool> { order.iter().map(|idx| relevant[*idx]).collect() };
         runs.push((labels(&order), labels(&read)));
@@ -109,11 +109,13 @@ pub fn simulate(
     let stop = &config.settings.stop;
     let missing = |target: f64| {
         move |labels: &[bool], n_all: usize| {
-            stopping::chance_of_missing(labels, n_all, target)
-                .is_some_and(|chance| chance < stop.alpha)
+            let settings = stopping::Settings {
+                target,
+                ..stop.clone()
+            };
+            Rule::Bound.stops(labels, n_all, &settings)
         }
     };
-    let ours = |labels: &[bool], n_all: usize| stopping::reading(labels, n_all, None, stop).stop;
     let knee = |labels: &[bool], n_read: usize| {
         labels.len() >= n_read
             && stopping::knee(labels).is_some_and(|knee| knee.ratio >= knee.needed)
@@ -121,19 +123,20 @@ pub fn simulate(
     let misses = |labels: &[bool], n: usize| {
         labels.len() >= n && !labels[labels.len() - n..].contains(&true)
     };
+    let batch = config.settings.batch.max(1);
     let read: Vec<&[bool]> = runs.iter().map(|(_, read)| read.as_slice()).collect();
+    let stopped =
+        |rule: &str, stops: &dyn Fn(&[bool], usize) -> bool| stopped(rule, &read, batch, stops);
     let rules = vec![
-        stopped("ours", &read, ours),
-        stopped("chance of missing, target .95", &read, missing(0.95)),
-        stopped("chance of missing, target .90", &read, missing(0.9)),
-        stopped("knee, from 1,000 read on", &read, |labels, _| {
-            knee(labels, 1_000)
+        stopped("ours", &|labels, n_all| stop.by.stops(labels, n_all, stop)),
+        stopped("chance of missing, target .95", &missing(0.95)),
+        stopped("chance of missing, target .90", &missing(0.9)),
+        stopped("knee, from 1,000 read on", &|labels, _| knee(labels, 1_000)),
+        stopped("knee", &|labels, _| knee(labels, 1)),
+        stopped("a tenth, and 50 in a row not relevant", &|labels, n_all| {
+            10 * labels.len() >= n_all && misses(labels, 50)
         }),
-        stopped("knee", &read, |labels, _| knee(labels, 1)),
-        stopped("50 in a row not relevant", &read, |labels, _| {
-            misses(labels, 50)
-        }),
-        stopped("100 in a row not relevant", &read, |labels, _| {
+        stopped("100 in a row not relevant", &|labels, _| {
             misses(labels, 100)
         }),
     ];
@@ -147,56 +150,58 @@ pub fn simulate(
     })
 }
 
-/// Reads all issues, each batch in the order that was learned from those before it.
+/// Reads until all that is relevant is met, each batch in the order that was learned from those before it. The order of
+/// the rest does not matter.
 fn learned_order(
     order: &[usize],
-    vectors: &[SparseVector],
+    known: &[Features],
     relevant: &[bool],
     config: &Config,
 ) -> Vec<usize> {
     let mut read: Vec<usize> = Vec::new();
     let mut unread = order.to_vec();
-    while !unread.is_empty() {
-        let labelled: Vec<(&SparseVector, bool)> = read
+    while unread.iter().any(|idx| relevant[*idx]) {
+        let labelled: Vec<(&Features, bool)> = read
             .iter()
-            .map(|idx| (&vectors[*idx], relevant[*idx]))
+            .map(|idx| (&known[*idx], relevant[*idx]))
             .collect();
         if let Some(learned) = feedback::learn(&labelled, &config.settings.feedback) {
-            sort(&mut unread, &learned, vectors);
+            sort(&mut unread, &learned, known);
         }
-        let n = match read.is_empty() {
-            true => config.settings.feedback.from,
-            false => BATCH,
-        };
-        read.extend(unread.drain(..n.min(unread.len())));
-        // What is left when all are met has no order that matters.
-        if unread.iter().all(|idx| !relevant[*idx]) && read.len() > order.len() * 9 / 10 {
-            read.append(&mut unread);
-        }
+        let n = config.settings.batch.clamp(1, unread.len());
+        read.extend(unread.drain(..n));
     }
+    read.append(&mut unread);
     read
 }
 
-fn stopped(rule: &str, runs: &[&[bool]], stops: impl Fn(&[bool], usize) -> bool) -> Stopped {
-    let mut stopped = Stopped {
-        rule: rule.to_owned(),
-        n_reached: 0,
-        lowest_recall: 1.0,
-        mean_read: 0.0,
-    };
+/// Asks a rule after each batch.
+fn stopped(
+    rule: &str,
+    runs: &[&[bool]],
+    batch: usize,
+    stops: &dyn Fn(&[bool], usize) -> bool,
+) -> Stopped {
+    let count = |labels: &[bool]| labels.iter().filter(|label| **label).count() as f64;
+    let (mut recalls, mut shares) = (Vec::new(), Vec::new());
     for labels in runs {
         let n_all = labels.len();
-        let n_read = (BATCH..n_all)
-            .step_by(BATCH)
+        let n_read = (batch..n_all)
+            .step_by(batch)
             .find(|n| stops(&labels[..*n], n_all))
             .unwrap_or(n_all);
-        let count = |labels: &[bool]| labels.iter().filter(|label| **label).count() as f64;
-        let recall = count(&labels[..n_read]) / count(labels).max(1.0);
-        stopped.n_reached += usize::from(recall >= RECALL - 1e-9);
-        stopped.lowest_recall = stopped.lowest_recall.min(recall);
-        stopped.mean_read += n_read as f64 / n_all.max(1) as f64 / runs.len() as f64;
+        recalls.push(count(&labels[..n_read]) / count(labels).max(1.0));
+        shares.push(n_read as f64 / n_all.max(1) as f64);
     }
-    stopped
+    let n_reached = recalls.iter().filter(|recall| **recall >= RECALL - 1e-9);
+    Stopped {
+        rule: rule.to_owned(),
+        n_reached: n_reached.count(),
+        lowest_recall: recalls.iter().copied().fold(1.0, f64::min),
+        mean_read: shares.iter().sum::<f64>() / shares.len().max(1) as f64,
+        median_recall: median(recalls).unwrap_or(1.0),
+        median_read: median(shares).unwrap_or(1.0),
+    }
 }
 
 fn median(mut values: Vec<f64>) -> Option<f64> {

@@ -13,22 +13,23 @@ pub struct Usage {
     pub is_busy: bool,
 }
 
-/// None when the process is gone.
+/// None when the process is gone, or dead and not yet waited for.
 pub fn usage(pid: u32) -> Option<Usage> {
     let mut usage = Usage {
         cpu: Duration::ZERO,
         is_busy: false,
     };
-    add(pid, &mut usage).then_some(usage)
+    (add(pid, &mut usage)? != 'Z').then_some(usage)
 }
 
-fn add(pid: u32, usage: &mut Usage) -> bool {
-    let Some((state, ticks)) = fs::read_to_string(format!("/proc/{pid}/stat"))
-        .ok()
-        .and_then(|stat| parse(&stat))
-    else {
-        return false;
-    };
+/// How many threads of this machine run or want to, the one that asks left out. None where the kernel does not say.
+pub fn n_runnable() -> Option<usize> {
+    runnable(&fs::read_to_string("/proc/loadavg").ok()?)
+}
+
+/// Returns the state of the process; none when it is gone.
+fn add(pid: u32, usage: &mut Usage) -> Option<char> {
+    let (state, ticks) = parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
     usage.is_busy |= matches!(state, 'R' | 'D');
     usage.cpu += TICK * ticks;
     for thread in fs::read_dir(format!("/proc/{pid}/task"))
@@ -43,7 +44,12 @@ fn add(pid: u32, usage: &mut Usage) -> bool {
             }
         }
     }
-    true
+    Some(state)
+}
+
+fn runnable(loadavg: &str) -> Option<usize> {
+    let (now, _) = loadavg.split(' ').nth(3)?.split_once('/')?;
+    now.parse::<usize>().ok()?.checked_sub(1)
 }
 
 /// A clock tick of `/proc`, which is the same on all machines that Linux supports today.
@@ -68,6 +74,9 @@ mod tests {
         let stat = "7 (a ) b) S 1 7 7 0 -1 4194304 100 0 0 0 3 4 5 6 20 0 1 0 9 1 1";
         assert_eq!(parse(stat), Some(('S', 18)));
         assert_eq!(parse("7 (a) S 1"), None);
+        assert_eq!(runnable("0.50 0.40 0.30 3/207 29872\n"), Some(2));
+        assert_eq!(runnable("0.50 0.40 0.30\n"), None);
+        assert!(n_runnable().is_some());
     }
 
     #[test]

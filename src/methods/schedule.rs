@@ -33,6 +33,7 @@ impl Durations {
 /// start takes much longer than the quickest did, since then they only wait for each other.
 #[derive(Debug)]
 pub struct Starts {
+    least: f64,
     limit: f64,
     most: f64,
     under_way: usize,
@@ -45,11 +46,13 @@ pub struct Starts {
 const SLOW: f64 = 2.0;
 
 impl Starts {
-    /// Begins with `first` at a time; never more than `most`.
-    pub fn new(first: usize, most: usize) -> Self {
+    /// Begins with `least` at a time; never fewer, and never more than `most`.
+    pub fn new(least: usize, most: usize) -> Self {
+        let least = least.max(1) as f64;
         Self {
-            limit: first.max(1) as f64,
-            most: most.max(1) as f64,
+            least,
+            limit: least,
+            most: least.max(most as f64),
             under_way: 0,
             is_full: false,
             quickest_ms: f64::INFINITY,
@@ -76,7 +79,7 @@ impl Starts {
         // One more, or one less, after as many starts as the limit allows.
         let step = 1.0 / self.limit;
         if took_ms > SLOW * self.quickest_ms {
-            self.limit = (self.limit - step).max(1.0);
+            self.limit = (self.limit - step).max(self.least);
         } else if self.is_full {
             self.limit = (self.limit + step).min(self.most);
         }
@@ -121,6 +124,16 @@ mod tests {
         assert!((3..=5).contains(&settled(1)), "{}", settled(1));
         assert!((7..=10).contains(&settled(4)), "{}", settled(4));
         assert_eq!(settled(100), 32);
+        let mut starts = Starts::new(3, 4);
+        for _ in 0..100 {
+            starts.begin();
+            starts.end(if starts.quickest_ms.is_infinite() {
+                1.0
+            } else {
+                99.0
+            });
+        }
+        assert!(starts.begin() && starts.begin() && starts.begin() && !starts.begin());
         let mut starts = Starts::new(1, 1);
         assert!(starts.begin() && !starts.begin());
         starts.give_up();

@@ -12,6 +12,7 @@ mod cell;
 mod cgroup;
 mod docker;
 mod error;
+mod forker;
 mod init;
 mod maker;
 mod namespaces;

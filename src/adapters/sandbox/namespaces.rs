@@ -3,19 +3,19 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use super::cell::Remains;
 use super::error::SandboxError;
+use super::forker::{Forked, Forker};
 use super::maker::owner;
 use super::protocol::{Confine, Setup};
-use super::{Cell, CellSpec, INIT_ARGUMENT, Sandbox, Swept, cgroup};
+use super::{Cell, CellSpec, Sandbox, Swept, cgroup};
 
 /// How long the last process of a cell may take to go once process 1 was told to.
 const GONE_LIMIT: Duration = Duration::from_secs(20);
@@ -24,6 +24,8 @@ const GONE_LIMIT: Duration = Duration::from_secs(20);
 #[derive(Debug, Clone)]
 pub struct Namespaces {
     program: PathBuf,
+    /// Started with the first cell; none after an error, so that the next cell starts another.
+    forker: Arc<Mutex<Option<Forker>>>,
 }
 
 impl Default for Namespaces {
@@ -37,6 +39,7 @@ impl Namespaces {
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Namespaces {
             program: program.into(),
+            forker: Arc::default(),
         }
     }
 }
@@ -75,7 +78,14 @@ impl Namespaces {
             port,
         } = spec;
         let setup_error = |what: &str, error: std::io::Error| match error.raw_os_error() {
-            Some(libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE) => SandboxError::Lost {
+            Some(
+                libc::EAGAIN
+                | libc::ENOMEM
+                | libc::EMFILE
+                | libc::ENFILE
+                | libc::EPIPE
+                | libc::ECONNRESET,
+            ) => SandboxError::Lost {
                 label: label.clone(),
                 why: format!("{what}: {error}"),
             },
@@ -86,15 +96,9 @@ impl Namespaces {
         };
         let (ours, theirs) =
             UnixStream::pair().map_err(|error| setup_error("socket pair", error))?;
-        // The stream is their standard input, so that nothing has to run between fork and exec. A process group of its
-        // own keeps Ctrl-C at the runner's terminal from the cell; the runner decides what to do about it.
-        let child = Command::new(&self.program)
-            .arg(INIT_ARGUMENT)
-            .env_clear()
-            .stdin(OwnedFd::from(theirs))
-            .stdout(Stdio::null())
-            .process_group(0)
-            .spawn()
+        let forked = self
+            .fork(theirs.into())
+            .await
             .map_err(|error| setup_error(&format!("start {}", self.program.display()), error))?;
         let stream = ours
             .set_nonblocking(true)
@@ -111,31 +115,48 @@ impl Namespaces {
         };
         let remains = Processes {
             label: label.clone(),
-            child,
+            outside: forked,
         };
         Cell::set_up(label, stream, setup, Box::new(remains)).await
+    }
+
+    /// Forks the process outside a cell, which obeys the other end of `control`.
+    async fn fork(&self, control: OwnedFd) -> std::io::Result<Forked> {
+        let (forker, program) = (self.forker.clone(), self.program.clone());
+        // It is short, and it must not be left half done when nobody waits for the cell any more.
+        let forked = tokio::task::spawn_blocking(move || {
+            let mut forker = forker.lock().expect("no holder of this lock panics");
+            let mut running = match forker.take() {
+                Some(running) => running,
+                None => Forker::start(&program)?,
+            };
+            let forked = running.fork(&control)?;
+            *forker = Some(running);
+            Ok(forked)
+        });
+        forked.await.map_err(std::io::Error::other)?
     }
 }
 
 /// The process outside the cell; it ends after everything inside.
 struct Processes {
     label: String,
-    child: Child,
+    outside: Forked,
 }
 
 impl Remains for Processes {
     fn process(&self) -> Option<u32> {
-        self.child.id()
+        Some(self.outside.pid)
     }
 
-    fn gone(mut self: Box<Self>) -> BoxFuture<'static, Result<(), SandboxError>> {
+    fn gone(self: Box<Self>) -> BoxFuture<'static, Result<(), SandboxError>> {
         async move {
-            if timeout(GONE_LIMIT, self.child.wait()).await.is_ok() {
+            if timeout(GONE_LIMIT, self.outside.ended()).await.is_ok() {
                 return Ok(());
             }
             // Its death kills process 1, and that everything else.
-            let _ = self.child.start_kill();
-            let killed = timeout(GONE_LIMIT, self.child.wait()).await.is_ok();
+            self.outside.kill();
+            let killed = timeout(GONE_LIMIT, self.outside.ended()).await.is_ok();
             cgroup::sweep();
             if killed {
                 return Ok(());

@@ -138,14 +138,10 @@ async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<S
     let means = Means {
         suite,
         bench,
-        slots: Slots {
-            jobs: config.jobs.max(1),
-            most,
-            paced,
-        },
+        slots: Slots::new(config.jobs.max(1), most, paced),
         ready,
     };
-    let ended = units::run_units(context, config, &means, units, &mut run).await;
+    let ended = units::run_units(context, config, means, units, &mut run).await;
     context.progress.end(&match &ended {
         Ok(()) => format!("{n_run} units in {:.1} s", began.elapsed().as_secs_f64()),
         Err(failure) => failure.to_string(),

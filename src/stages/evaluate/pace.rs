@@ -1,5 +1,6 @@
-//! A sandbox whose starts are paced and whose cells are watched: so many cells start at a time as the engine can take,
-//! and a cell in which nothing happens is known to wait, so that another unit may have its core.
+//! How many units are under way: so many that the cores have work, and no more. So many cells start at a time as the
+//! engine can take; a cell in which nothing happens is known to wait, so that another unit may have its core; and a core
+//! that is seen idle, because units wait for the kernel or the disk for a moment, is given one more.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -13,15 +14,25 @@ use crate::adapters::processes;
 use crate::adapters::sandbox::{Cell, CellSpec, Sandbox, SandboxError, Swept};
 use crate::methods::schedule::Starts;
 
+/// How often it is looked whether one more unit may begin.
+pub(super) const LOOK: Duration = Duration::from_millis(3);
 /// A cell that has used no processor time for so long waits for something: a timer, a reply that never comes.
-pub(super) const STILL: Duration = Duration::from_millis(50);
+const STILL: Duration = Duration::from_millis(50);
+/// A core counts as idle when so many looks in a row found it so.
+const IDLE_LOOKS: usize = 2;
 
 pub(super) struct Paced {
     sandbox: Arc<dyn Sandbox>,
     starts: Mutex<Starts>,
     start_over: Notify,
-    /// Open cells by their outermost process.
-    cells: Mutex<BTreeMap<u32, Watched>>,
+    cells: Mutex<Cells>,
+}
+
+/// Open cells, and when they were last looked at.
+struct Cells {
+    by_process: BTreeMap<u32, Watched>,
+    looked: Instant,
+    n_still: usize,
 }
 
 /// How many units may be under way.
@@ -31,49 +42,101 @@ pub(super) struct Slots {
     /// Those that wait included.
     pub(super) most: usize,
     pub(super) paced: Arc<Paced>,
+    idle: Idle,
 }
 
 impl Slots {
-    /// Whether one more may begin beside `n` that are under way. A unit whose cell waits holds no core.
-    pub(super) fn is_free(&self, n: usize) -> bool {
-        n < self.jobs || (n < self.most && n < self.jobs + self.paced.n_still())
+    pub(super) fn new(jobs: usize, most: usize, paced: Arc<Paced>) -> Self {
+        Self {
+            jobs,
+            most,
+            paced,
+            idle: Idle::default(),
+        }
+    }
+
+    /// Whether one more may begin beside `n` that are under way. A unit whose cell waits holds no core. Where a core is
+    /// idle all the same there may be twice as many, but never two where one was asked for.
+    pub(super) fn is_free(&mut self, n: usize) -> bool {
+        if n < self.jobs {
+            return true;
+        }
+        if n >= self.most {
+            return false;
+        }
+        let n_busy = n.saturating_sub(self.paced.n_still());
+        n_busy < self.jobs
+            || (self.jobs > 1 && n_busy < 2 * self.jobs && self.idle.is_seen(self.jobs))
+    }
+}
+
+/// Whether a core has nothing to do.
+#[derive(Default)]
+struct Idle {
+    looked: Option<Instant>,
+    n_looks: usize,
+}
+
+impl Idle {
+    /// Whether fewer threads than `cores` want to run, now and at the look before.
+    fn is_seen(&mut self, cores: usize) -> bool {
+        if self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
+            return false;
+        }
+        self.looked = Some(Instant::now());
+        match processes::n_runnable() {
+            Some(n) if n < cores => self.n_looks += 1,
+            _ => self.n_looks = 0,
+        }
+        let is_seen = self.n_looks >= IDLE_LOOKS;
+        if is_seen {
+            // The unit that begins now has to show first.
+            self.n_looks = 0;
+        }
+        is_seen
     }
 }
 
 struct Watched {
-    since: Instant,
     cpu: Duration,
     is_still: bool,
 }
 
 impl Paced {
-    /// At most `most` cells start at a time, `first` of them before anything is known.
-    pub(super) fn new(sandbox: Arc<dyn Sandbox>, first: usize, most: usize) -> Self {
+    /// At least `least` and at most `most` cells may start at a time.
+    pub(super) fn new(sandbox: Arc<dyn Sandbox>, least: usize, most: usize) -> Self {
         Self {
             sandbox,
-            starts: Mutex::new(Starts::new(first, most)),
+            starts: Mutex::new(Starts::new(least, most)),
             start_over: Notify::new(),
-            cells: Mutex::default(),
+            cells: Mutex::new(Cells {
+                by_process: BTreeMap::new(),
+                looked: Instant::now(),
+                n_still: 0,
+            }),
         }
     }
 
-    /// How many cells wait for something that is no core. To be asked every [`STILL`] or less often.
+    /// How many cells wait for something that is no core, as seen every [`STILL`].
     fn n_still(&self) -> usize {
         let mut cells = lock(&self.cells);
-        cells.retain(|pid, cell| match processes::usage(*pid) {
-            None => false,
-            Some(usage) => {
-                if cell.since.elapsed() >= STILL {
-                    cell.is_still = !usage.is_busy && usage.cpu == cell.cpu;
-                    cell.since = Instant::now();
-                    cell.cpu = usage.cpu;
-                } else if usage.is_busy {
-                    cell.is_still = false;
-                }
+        if cells.looked.elapsed() >= STILL {
+            cells.by_process.retain(|pid, cell| {
+                let Some(usage) = processes::usage(*pid) else {
+                    return false;
+                };
+                cell.is_still = !usage.is_busy && cell.cpu == usage.cpu;
+                cell.cpu = usage.cpu;
                 true
-            }
-        });
-        cells.values().filter(|cell| cell.is_still).count()
+            });
+            cells.n_still = cells
+                .by_process
+                .values()
+                .filter(|cell| cell.is_still)
+                .count();
+            cells.looked = Instant::now();
+        }
+        cells.n_still
     }
 
     async fn paced(&self, spec: CellSpec) -> Result<Cell, SandboxError> {
@@ -83,11 +146,11 @@ impl Paced {
         start.over(began.elapsed());
         if let Some(pid) = cell.process() {
             let watched = Watched {
-                since: Instant::now(),
-                cpu: Duration::ZERO,
+                // More than it can have used, so that its first look never finds it still.
+                cpu: Duration::MAX,
                 is_still: false,
             };
-            lock(&self.cells).insert(pid, watched);
+            lock(&self.cells).by_process.insert(pid, watched);
         }
         Ok(cell)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::pace::{STILL, Slots};
+use super::pace::{LOOK, Slots};
 use super::ready::Ready;
 use super::{Config, run_failure};
 use crate::domain::case::Case;
@@ -33,14 +33,14 @@ pub(super) struct Means<'a> {
 pub(super) async fn run_units(
     context: &Context,
     config: &Config,
-    means: &Means<'_>,
+    means: Means<'_>,
     units: Vec<Unit>,
     run: &mut Run,
 ) -> Result<()> {
     let Means {
         suite,
         bench,
-        slots,
+        mut slots,
         ready,
     } = means;
     let mut decided = Vec::new();
@@ -85,7 +85,7 @@ pub(super) async fn run_units(
         let ended = tokio::select! {
             Some(joined) = tasks.join_next() => joined?,
             // A unit may have begun to wait, or the time of one that is tried again may have come.
-            () = tokio::time::sleep(STILL), if !waiting.is_empty() => continue,
+            () = tokio::time::sleep(LOOK), if !waiting.is_empty() => continue,
             _ = &mut interrupted => {
                 tasks.shutdown().await;
                 return Err(resumable(Kind::Interrupted, "interrupted".into(), run.id()));

@@ -2,12 +2,13 @@
 //!
 //! It isolates itself where nobody has done that yet (`confine`), binds the mock model's port, and then obeys the
 //! runner (`serve`): starts programs (`child`), keeps their output, kills what outlives them, and watches the memory
-//! limit (`memory`). It has no threads and no async runtime, so that it may fork. When the control stream closes, for
+//! limit (`memory`). Where it confines itself it was forked for its cell (`forks`). It has no threads and no async runtime, so that it may fork. When the control stream closes, for
 //! whatever reason, it exits, and the kernel kills everything else in the cell with it.
 
 mod child;
 mod confine;
 mod filter;
+mod forks;
 mod memory;
 mod output;
 mod serve;
@@ -17,7 +18,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{IoSlice, Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
@@ -40,13 +41,12 @@ pub(super) fn put_first(process_one: i32) {
 /// Begins everything that process 1 says on standard error, before it has anybody else to tell.
 pub(super) const SPEAKER: &str = "sandbox init";
 
-/// Runs process 1 of a cell and never returns. `arguments` are those after [`super::INIT_ARGUMENT`]: none when the
-/// control stream is standard input, or `--connect SOCKET`.
+/// Runs process 1 of a cell and never returns. `arguments` are those after [`super::INIT_ARGUMENT`]: `--connect SOCKET`
+/// for one cell, or none when control streams of cells come through standard input.
 pub fn init_main(arguments: impl Iterator<Item = OsString>) -> ! {
     let arguments: Vec<OsString> = arguments.collect();
     let control = match arguments.as_slice() {
-        // SAFETY: the runner made standard input a stream socket, and nothing else in this process refers to it.
-        [] => Ok(unsafe { UnixStream::from_raw_fd(0) }),
+        [] => forks::next_cell(),
         [flag, socket] if flag == "--connect" => UnixStream::connect(socket),
         _ => Err(std::io::Error::other("usage: [--connect SOCKET]")),
     };

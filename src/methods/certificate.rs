@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::domain::case::{Case, CaseId, Method, Role};
 use crate::domain::certificate::{Certificate, Subject};
 use crate::domain::suite::Suite;
+use crate::domain::verdict::Reason;
 
 /// The figures that `certify` prints. Shares are over the suite's cases and mutants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -41,6 +42,15 @@ pub fn prove(suite: &Suite, certificate: &Certificate) -> Proof {
         .map(|case| (case.id.clone(), BTreeSet::new()))
         .collect();
     for (name, mutant) in &certificate.mutants {
+        // A tree that is not delivered fails on everything, and shows nothing about a case.
+        if mutant
+            .fails
+            .values()
+            .any(|word| word == Reason::Contract.as_str())
+        {
+            findings.push(format!("{name} breaks the contract: pipeline check {name}"));
+            continue;
+        }
         let mut killed = false;
         for case in suite.tests() {
             if !passes(suite, case, mutant) {
@@ -223,6 +233,17 @@ mod tests {
             &[],
             vec![silent(), leaky(), ("m/same", subject(false, &[]))],
             &["m/same is failed by no case"],
+        );
+        let mut broken = subject(false, &["controls/c", "startup/absent", "startup/there"]);
+        let contract = || "contract".to_owned();
+        broken
+            .fails
+            .values_mut()
+            .for_each(|word| *word = contract());
+        check(
+            &[],
+            vec![silent(), leaky(), ("m/broken", broken)],
+            &["m/broken breaks the contract: pipeline check m/broken"],
         );
         check(
             &[],

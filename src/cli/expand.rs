@@ -9,10 +9,12 @@ use crate::stages::{Context, Result};
 
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
-The four variables are the tool, the form of the input, the erroneous parameter and the site where the result is \
-returned; pipeline/expand.toml holds their operators. A variant that differs in more than one of them, or whose \
+The four variables are the tool, the form of the input (of paths and files, and of how a launch is given: flags, \
+settings, streams), the erroneous parameter (of calls, options, settings and flags) and the site where the result is \
+returned (requests, outputs, a response of the evaluation API); pipeline/expand.toml holds their operators. A variant that differs in more than one of them, or whose \
 assertion changed, is rejected. The distance of two scenarios is 0 to 1: the weighed mean of how much their steps, \
-fixtures, arguments and places looked at differ in shape. Kept variants wait in `pipeline review list --kind case`.")]
+fixtures, arguments and places looked at differ in shape. A variant of the suite that no candidate of the certificate tells from its seed is too close in behaviour; \
+`pipeline status` counts them by round. Kept variants wait in `pipeline review list --kind case`.")]
 pub struct Args {
     /// The case to start from: CATEGORY/NAME, in cases/ or among the variants
     #[arg(long, value_name = "CASE")]

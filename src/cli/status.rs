@@ -88,6 +88,23 @@ fn words(summary: &Summary) -> String {
     for stale in &summary.stale {
         line("stale", stale.clone());
     }
+    for round in &summary.rounds {
+        let mut text = format!(
+            "round {}: {} cases, {} of them apart from their seeds",
+            round.round, round.n_cases, round.n_apart
+        );
+        if round.n_unknown > 0 {
+            text += &format!(", {} not certified yet", round.n_unknown);
+        }
+        if !round.too_close.is_empty() {
+            let names: Vec<&str> = round.too_close.iter().map(|id| id.as_str()).collect();
+            text += &format!(
+                "; too close, as no candidate tells them from their seeds: {}",
+                names.join(", ")
+            );
+        }
+        line("expansion", text);
+    }
     let rows = summary.yields.iter().map(|one| {
         vec![
             yields::name(one.method).to_owned(),

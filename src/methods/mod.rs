@@ -25,6 +25,7 @@ pub mod reach;
 pub mod relevance;
 pub mod repetition;
 pub mod report;
+pub mod rounds;
 pub mod schedule;
 pub mod source_facts;
 pub mod statistics;

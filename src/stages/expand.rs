@@ -6,9 +6,11 @@ use serde::Serialize;
 
 use super::{Classify, Context, Failure, Kind, Result};
 use crate::domain::case::{Case, CaseId, Method, Role, Variable};
+use crate::domain::certificate::Certificate;
 use crate::domain::digest;
 use crate::domain::suite::Suite;
 use crate::methods::expansion::{Operators, Rejected, Seed, drafts, selection};
+use crate::methods::rounds;
 use crate::paths::Project;
 use crate::storage::certificate;
 use crate::storage::database::Database;
@@ -120,9 +122,10 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         .filter(|case| comes_from(case, &seed.id))
         .collect();
     let judged = selection::select(seed, &present, made, &config.operators);
+    let certificate = certificate::read(&context.project.cases()).kind(Kind::Settings)?;
     let mut summary = Summary {
         seed: seed.id.clone(),
-        discriminates: discriminates(context, &seed.id)?,
+        discriminates: discriminates(certificate.as_ref(), &seed.id),
         out: config.out.clone(),
         variants: Vec::new(),
         rejected,
@@ -147,7 +150,16 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
             }
         }
         let why = match &judged.dropped {
-            Some(why) => why.clone(),
+            // Those that the suite has were run, so that their behaviour is known.
+            Some(why) => match certificate
+                .as_ref()
+                .map(|one| rounds::agree(one, &seed.id, &draft.id))
+            {
+                Some(Some(true)) => {
+                    format!("{why}, too close in behaviour: no candidate tells it from the seed")
+                }
+                _ => why.clone(),
+            },
             None if !draft.to_make.is_empty() => {
                 format!("a control has to be made: {}", draft.to_make.join("; "))
             }
@@ -227,16 +239,15 @@ fn comes_from(case: &Case, seed: &CaseId) -> bool {
     }
 }
 
-fn discriminates(context: &Context, seed: &CaseId) -> Result<Option<bool>> {
-    let certificate = certificate::read(&context.project.cases()).kind(Kind::Settings)?;
-    Ok(certificate
+fn discriminates(certificate: Option<&Certificate>, seed: &CaseId) -> Option<bool> {
+    certificate
         .filter(|certificate| certificate.cases.contains_key(seed))
         .map(|certificate| {
             certificate
                 .mutants
                 .values()
                 .any(|mutant| mutant.fails.contains_key(seed))
-        }))
+        })
 }
 
 fn round(distance: f64) -> f64 {

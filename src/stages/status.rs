@@ -12,10 +12,11 @@ use crate::domain::clause::ClauseId;
 use crate::domain::decision::SubjectKind;
 use crate::domain::document::Document;
 use crate::domain::verdict::Outcome;
+use crate::methods::rounds::{self, Round};
 use crate::methods::yields::{self, Facts, Yield};
 use crate::storage::database::Database;
 use crate::storage::runs::Run;
-use crate::storage::{documents, issues, reviews, stage_log};
+use crate::storage::{certificate, documents, issues, reviews, stage_log};
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
@@ -26,6 +27,8 @@ pub struct Summary {
     pub waiting: BTreeMap<String, usize>,
     pub suite: Suite,
     pub yields: Vec<Yield>,
+    /// Of expansion, the first first.
+    pub rounds: Vec<Round>,
     /// The newest runs, newest first.
     pub runs: Vec<RunLine>,
     /// What is out of date, and what to type.
@@ -80,6 +83,8 @@ pub fn run(context: &Context) -> Result<Summary> {
         waiting: &waiting,
         suite: &tests,
     });
+    let certificate = certificate::read(&context.project.cases()).kind(Kind::Settings)?;
+    let rounds = rounds::rounds(&tests, certificate.as_ref());
     let anchored: BTreeSet<&ClauseId> = tests.iter().map(|case| &case.clause).collect();
     let mut by_category = BTreeMap::new();
     for case in &tests {
@@ -113,6 +118,7 @@ pub fn run(context: &Context) -> Result<Summary> {
             false => yields::next(&yields),
         },
         yields,
+        rounds,
         runs: run_lines(context)?,
         stale: stale(context, &database, &document, &finished)?,
         finished,

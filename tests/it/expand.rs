@@ -295,7 +295,18 @@ fn a_mistake_moves_to_another_parameter_and_the_assertion_follows() {
 fn a_result_is_looked_for_where_else_it_is_returned() {
     let project = project();
     let summary = expand(&project, "headless/model-error");
-    assert_eq!(operators(&summary, true), ["stream-json", "json"]);
+    assert_eq!(
+        operators(&summary, true),
+        ["streamed", "stream-json", "json", "api"]
+    );
+    let text = &variants(&project)["direct-drive/model-error--api.toml"];
+    for line in [
+        "category = \"direct-drive\"",
+        "requests = [{ id = \"run\", op = \"run\", prompt = \"hello\" }]",
+        "at      = \"$[0].result.error.message\"",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
     let text = &variants(&project)["headless/model-error--json.toml"];
     assert!(
         text.contains("args   = [\"--output-format\", \"json\"]"),

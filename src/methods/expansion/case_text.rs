@@ -158,6 +158,74 @@ impl CaseText {
         }
     }
 
+    /// A headless launch becomes one run of the evaluation API.
+    pub fn set_api(&mut self, launch: usize, args: &[String], request: &Json) {
+        self.set_args(launch, args);
+        let Some(table) = self.tables("launch").get_mut(launch) else {
+            return;
+        };
+        put(table, "route", string("api"));
+        // The request stands where the prompt stood.
+        let rest: Vec<(Key, Item)> = table
+            .iter()
+            .filter_map(|(key, _)| table.get_key_value(key))
+            .map(|(key, item)| (key.clone(), item.clone()))
+            .collect();
+        table.clear();
+        for (key, item) in rest {
+            if key.get() == "prompt" {
+                put(
+                    table,
+                    "requests",
+                    value_of(&Json::from(vec![request.clone()])),
+                );
+            } else {
+                table.insert_formatted(&key, item);
+            }
+        }
+    }
+
+    /// Sets an option of a request of the evaluation API.
+    pub fn set_option(&mut self, launch: usize, request: usize, name: &str, value: &Json) {
+        let Some(request) = self.request(launch, request) else {
+            return;
+        };
+        if !request.contains_key("options") {
+            request.insert("options", Value::InlineTable(InlineTable::new()));
+        }
+        if let Some(options) = request
+            .get_mut("options")
+            .and_then(Value::as_inline_table_mut)
+        {
+            put_inline(options, name, value_of(value));
+            options.fmt();
+        }
+        request.fmt();
+    }
+
+    pub fn remove_option(&mut self, launch: usize, request: usize, name: &str) {
+        let options = self
+            .request(launch, request)
+            .and_then(|request| request.get_mut("options"))
+            .and_then(Value::as_inline_table_mut);
+        if let Some(options) = options {
+            options.remove(name);
+        }
+    }
+
+    /// Lets a step's body come in pieces.
+    pub fn set_piece_bytes(&mut self, launch: usize, step: usize, bytes: u32) {
+        if let Some(step) = self.step(launch, step) {
+            put_inline(step, "piece_bytes", Value::from(i64::from(bytes)));
+            step.fmt();
+        }
+    }
+
+    /// A text at the top level.
+    pub fn text_of(&self, key: &str) -> Option<&str> {
+        self.document.get(key)?.as_str()
+    }
+
     pub fn set_selector(&mut self, expect: usize, selector: &Selector) {
         let Some(table) = self.tables("expect").get_mut(expect) else {
             return;
@@ -231,15 +299,27 @@ impl CaseText {
             .expect("a case's launches and assertions are [[tables]]")
     }
 
-    /// The inline table that holds `call` and `with`.
-    fn call(&mut self, at: CallAt) -> Option<&mut InlineTable> {
-        let step = self
-            .tables("launch")
-            .get_mut(at.launch)?
+    fn step(&mut self, launch: usize, step: usize) -> Option<&mut InlineTable> {
+        self.tables("launch")
+            .get_mut(launch)?
             .get_mut("script")?
             .as_array_mut()?
-            .get_mut(at.step)?
-            .as_inline_table_mut()?;
+            .get_mut(step)?
+            .as_inline_table_mut()
+    }
+
+    fn request(&mut self, launch: usize, request: usize) -> Option<&mut InlineTable> {
+        self.tables("launch")
+            .get_mut(launch)?
+            .get_mut("requests")?
+            .as_array_mut()?
+            .get_mut(request)?
+            .as_inline_table_mut()
+    }
+
+    /// The inline table that holds `call` and `with`.
+    fn call(&mut self, at: CallAt) -> Option<&mut InlineTable> {
+        let step = self.step(at.launch, at.step)?;
         if step.contains_key("calls") {
             step.get_mut("calls")?
                 .as_array_mut()?

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::scenario::{Lies, calls, lies};
+use super::ways::{self, STREAM};
 use crate::domain::case::{Case, Entry};
 
 /// What each part weighs; they need not add up to 1.
@@ -73,7 +74,15 @@ fn steps(case: &Case) -> Vec<String> {
     let mut steps = Vec::new();
     for launch in &case.launches {
         steps.push(format!("launch {:?}", launch.route));
+        let streamed = launch.args.iter().any(|arg| arg == STREAM);
         for reply in &launch.script {
+            // A reply in pieces, or in a stream, is another thing to put together.
+            if streamed || reply.piece_bytes.is_some() {
+                steps.push(format!(
+                    "streamed {streamed} pieces {}",
+                    reply.piece_bytes.is_some()
+                ));
+            }
             if let Some(fault) = reply.fault {
                 steps.push(format!("fault {}", fault.as_str()));
             }
@@ -123,8 +132,15 @@ fn arguments(case: &Case) -> Bag {
                 .args
                 .iter()
                 .filter(|arg| arg.starts_with('-'))
-                .map(|arg| arg.split('=').next().unwrap_or(arg).to_owned()),
+                .map(|arg| match arg.split_once('=') {
+                    Some((flag, _)) => format!("{flag} joined"),
+                    None => arg.clone(),
+                }),
         );
+        shapes.extend(launch.args.windows(2).filter_map(|pair| {
+            let number: Value = pair[1].parse::<f64>().ok()?.into();
+            Some(format!("{} {}", pair[0], value_shape(&number)))
+        }));
         for request in &launch.requests {
             shapes.extend(
                 request
@@ -133,7 +149,22 @@ fn arguments(case: &Case) -> Bag {
                     .flatten()
                     .map(|(name, value)| format!("request {name} {}", value_shape(value))),
             );
+            let options = request.get("options").and_then(Value::as_object);
+            shapes.extend(
+                options
+                    .into_iter()
+                    .flatten()
+                    .map(|(name, value)| format!("option {name} {}", value_shape(value))),
+            );
         }
+    }
+    for (_, settings) in ways::settings_of(case) {
+        shapes.extend(
+            settings
+                .iter()
+                .filter(|(_, value)| !value.is_object() && !value.is_array())
+                .map(|(name, value)| format!("setting {name} {}", value_shape(value))),
+        );
     }
     bag(shapes)
 }
@@ -230,6 +261,7 @@ fn place(path: &str) -> &str {
 fn entry_shape(case: &Case, path: &str, entry: &Entry) -> String {
     match entry {
         Entry::Text(text) if text.is_empty() => "empty".to_owned(),
+        Entry::Text(_) if path == ways::SETTINGS_FILES[1] => "local settings".to_owned(),
         Entry::Text(_) => name_shape("file", path),
         Entry::Made(made) => {
             if let Some(target) = &made.link {

@@ -7,9 +7,11 @@ use super::arguments::{self, Erroneous};
 use super::case_text::CaseText;
 use super::follow::Follow;
 use super::forms::{self, Form, Relative};
+use super::named::{self, Named};
 use super::signature::Signatures;
 use super::sites::{self, Site};
 use super::tools::{self, Equivalent};
+use super::ways::{self, Way};
 use super::{Draft, Operators, Rejected, Seed, TO_MAKE, proof, scenario};
 use crate::domain::case::{Case, CaseId, Variable};
 use crate::domain::clause::Channel;
@@ -35,7 +37,11 @@ pub fn drafts(
     for form in &operators.form {
         workshop.form(form, &operators.relative);
     }
+    for way in &operators.way {
+        workshop.way(way);
+    }
     workshop.erroneous(&operators.erroneous);
+    workshop.named(&operators.named);
     for site in &operators.site {
         workshop.site(site, &operators.site);
     }
@@ -135,6 +141,61 @@ impl<'s> Workshop<'s> {
         self.finish(&said, text, follow, controls);
     }
 
+    fn way(&mut self, way: &Way) {
+        let said = Said {
+            variable: Variable::InputForm,
+            operator: way.name.clone(),
+            title: &way.title,
+            why: &way.why,
+        };
+        let Some(mut text) = self.text(&said, self.seed.case) else {
+            return;
+        };
+        if let Err(why) = ways::apply(way, self.seed.case, &mut text) {
+            return self.reject(&said, why);
+        }
+        let controls = map_controls(&self.seed.controls, |control, text| {
+            match way.changes_the_fixture() {
+                true => ways::apply(way, control, text).map(|()| true),
+                false => Ok(false),
+            }
+        });
+        self.finish(&said, text, Follow::default(), controls);
+    }
+
+    fn named(&mut self, values: &[Named]) {
+        let seed = self.seed.case;
+        let Some(mistake) = named::mistake(seed) else {
+            return;
+        };
+        // Another mistake of the same sort: an unknown setting is only warned of, a wrong value of a known one is not.
+        if !values.iter().any(|named| named.name == mistake.name) {
+            return;
+        }
+        for named in values.iter().filter(|named| mistake.takes(named)) {
+            let name = named
+                .name
+                .trim_start_matches('-')
+                .to_lowercase()
+                .replace('_', "-");
+            let title = format!("with `{}` {}", named.name, named.label);
+            let said = Said {
+                variable: Variable::ErroneousParameter,
+                operator: format!("{name}-{}", named.label),
+                title: &title,
+                why: &named.why,
+            };
+            let Some(mut text) = self.text(&said, seed) else {
+                return;
+            };
+            let follow = named::apply(&mistake, named, seed, &mut text);
+            let controls = (self.seed.controls.iter())
+                .map(|control| (*control, Mapped::Same))
+                .collect();
+            self.finish(&said, text, follow, controls);
+        }
+    }
+
     fn erroneous(&mut self, values: &[Erroneous]) {
         let seed = self.seed.case;
         let signatures = Signatures::of(self.document);
@@ -186,8 +247,8 @@ impl<'s> Workshop<'s> {
         let Some(mut text) = self.text(&said, self.seed.case) else {
             return;
         };
-        let clause = match sites::apply(sites, site, self.seed.case, &mut text) {
-            Ok(clause) => clause,
+        let moved = match sites::apply(sites, site, self.seed.case, &mut text) {
+            Ok(moved) => moved,
             Err(why) => return self.reject(&said, why),
         };
         let id = &self.seed.case.id;
@@ -196,10 +257,12 @@ impl<'s> Workshop<'s> {
             Err(why) => return self.reject(&said, why),
         };
         if !is_anchored {
-            text.set("clause", clause.as_str());
+            text.set("clause", moved.clause.as_str());
         }
-        let controls = map_controls(&self.seed.controls, |control, text| {
-            sites::apply_to_control(sites, site, control, text)
+        // What must be absent at the new site has to be seen there by a control; all else is gated as before.
+        let controls = map_controls(&self.seed.controls, |control, text| match moved.absence {
+            true => sites::apply_to_control(sites, site, control, text),
+            false => Ok(false),
         });
         self.finish(&said, text, Follow::default(), controls);
     }
@@ -243,10 +306,8 @@ impl<'s> Workshop<'s> {
             .iter()
             .map(|why| format!("{TO_MAKE}{why}."))
             .collect();
+        let folder = text.text_of("category").unwrap_or(CONTROLS).to_owned();
         let text = text.finish(&comments);
-        let folder = seed
-            .category()
-            .map_or(CONTROLS, |category| category.as_str());
         let id = CaseId::new(format!("{folder}/{name}"));
         let case = match parse(&id, &text) {
             Ok(case) => case,

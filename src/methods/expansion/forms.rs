@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::case_text::CaseText;
 use super::follow::{Follow, Scope};
-use super::scenario::{Lies, assertion_texts, calls, lies};
+use super::scenario::{Lies, PATH_PARAMETER, ScriptCall, assertion_texts, calls, lies};
 use super::swap::{Swap, says};
 use crate::domain::case::{Bindings, Case, Entry, Made};
 
@@ -48,6 +48,11 @@ pub enum Make {
     TrailingSlash,
     Rename,
     HardLink,
+    /// Only the reads before a change name the file in another way.
+    ReadAbsolute,
+    ReadDotDot,
+    ReadLink,
+    ReadFolderLink,
     Empty,
     Large,
 }
@@ -198,6 +203,9 @@ pub fn apply(
             }
             Ok(moved(text, input, &format!("{input}/")))
         }
+        Make::ReadAbsolute | Make::ReadDotDot | Make::ReadLink | Make::ReadFolderLink => {
+            read_as(form.make, case, text, input)
+        }
         Make::Rename => rename(form, case, text, input),
         Make::Empty | Make::Large => resize(form, case, text, input),
     }
@@ -216,6 +224,57 @@ pub fn has(form: &Form, case: &Case, input: &str) -> bool {
         Make::TrailingSlash => input.ends_with('/'),
         _ => false,
     }
+}
+
+/// The file is read under one name and changed under the other.
+fn read_as(make: Make, case: &Case, text: &mut CaseText, input: &str) -> Result<Follow, String> {
+    let path = Path::new(input);
+    if path.is_placed() || !matches!(lies(case, input), Lies::File(_)) {
+        return Err("no file of the workspace lies at the path".to_owned());
+    }
+    let on_it: Vec<ScriptCall> = calls(case)
+        .into_iter()
+        .filter(|call| call.path() == Some(input))
+        .collect();
+    let is_changed = |call: &ScriptCall| ["write", "edit"].contains(&call.tool.as_str());
+    let Some(last) = on_it.iter().rposition(is_changed) else {
+        return Err("no call changes the file".to_owned());
+    };
+    let reads: Vec<&ScriptCall> = on_it[..last]
+        .iter()
+        .filter(|call| call.tool == "read")
+        .collect();
+    if reads.is_empty() {
+        return Err("no call reads the file before one changes it".to_owned());
+    }
+    let other = match make {
+        Make::ReadAbsolute => format!("{{workspace}}/{input}"),
+        Make::ReadDotDot => {
+            let folder = free(case, "turn");
+            let made = Made {
+                dir: true,
+                ..Made::default()
+            };
+            text.set_entry(&folder, &Entry::Made(made));
+            format!("{folder}/../{input}")
+        }
+        Make::ReadLink => {
+            let name = free(case, &path.named("{stem}-link{ending}").0);
+            text.set_entry(&name, &link(&path.base()));
+            name
+        }
+        _ => {
+            let name = free(case, "linked");
+            text.set_entry(&name, &link(path.folder().unwrap_or(".")));
+            format!("{name}/{}", path.base())
+        }
+    };
+    for read in reads {
+        let mut arguments = read.arguments.clone().unwrap_or_default();
+        arguments.insert(PATH_PARAMETER.to_owned(), other.clone().into());
+        text.set_call(read.at, &read.tool, &arguments.into());
+    }
+    Ok(Follow::default())
 }
 
 fn rename(form: &Form, case: &Case, text: &mut CaseText, input: &str) -> Result<Follow, String> {

@@ -1,16 +1,18 @@
 //! Single-variable expansion: variants of a case that differ from it in exactly one of four variables.
 //!
-//! Operators ([`tools`], [`forms`], [`arguments`], [`sites`]) edit the seed's text, [`drafts`] completes what they make
+//! Operators ([`tools`], [`forms`] and [`ways`], [`arguments`] and [`named`], [`sites`]) edit the seed's text, [`drafts`] completes what they make
 //! and maps the seed's controls; [`proof`] compares variant and seed and rejects what changed in more than one
 //! variable; [`distance`] says how far a scenario is from the seed and from what is kept, and [`selection`] keeps what
 //! is far enough.
 
+pub mod api_site;
 pub mod arguments;
 pub mod case_text;
 pub mod distance;
 pub mod drafts;
 pub mod follow;
 pub mod forms;
+pub mod named;
 pub mod proof;
 mod scenario;
 pub mod selection;
@@ -19,6 +21,7 @@ pub mod sites;
 pub mod swap;
 mod toml_values;
 pub mod tools;
+pub mod ways;
 
 use serde::Deserialize;
 
@@ -26,8 +29,10 @@ use arguments::Erroneous;
 use distance::Weights;
 use follow::Follow;
 use forms::{Form, Relative};
+use named::Named;
 use sites::Site;
 use tools::Equivalent;
+use ways::Way;
 
 use crate::domain::case::{Case, CaseId, Variable};
 
@@ -41,7 +46,9 @@ pub struct Operators {
     pub relative: Relative,
     pub tool: Vec<Equivalent>,
     pub form: Vec<Form>,
+    pub way: Vec<Way>,
     pub erroneous: Vec<Erroneous>,
+    pub named: Vec<Named>,
     pub site: Vec<Site>,
 }
 

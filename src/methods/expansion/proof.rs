@@ -7,11 +7,14 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::api_site::is_same_run;
 use super::follow::Follow;
+use super::named;
 use super::scenario::{PATH_PARAMETER, ScriptCall, calls};
 use super::sites::without_format;
 use super::swap::says;
-use crate::domain::case::{Case, Launch, Reply, Role, Variable};
+use super::ways::{as_options, settings_of, written_out};
+use crate::domain::case::{Case, Category, Launch, Reply, Role, Route, Variable};
 use crate::domain::expect::Expect;
 
 /// One part that differs.
@@ -62,8 +65,8 @@ pub fn prove(seed: &Case, variant: &Case, follow: &Follow) -> Result<Variable, V
     }
 }
 
-/// What an assertion may quote: values of arguments as texts and as JSON, names of parameters in double quotes, and
-/// paths mentioned in prompts.
+/// What an assertion may quote: values of arguments as texts and as JSON, names of parameters in double quotes, paths
+/// mentioned in prompts, and names and values of flags, options and settings.
 fn inputs(case: &Case) -> BTreeSet<String> {
     let mut inputs = BTreeSet::new();
     for (name, value) in calls(case)
@@ -74,6 +77,17 @@ fn inputs(case: &Case) -> BTreeSet<String> {
         inputs.insert(format!("\"{name}\""));
         inputs.insert(value.to_string());
         inputs.extend(value.as_str().map(str::to_owned));
+    }
+    for launch in &case.launches {
+        inputs.extend(launch.args.iter().cloned());
+        for (name, value) in options(launch) {
+            inputs.insert(named::option(name));
+            inputs.insert(named::plain(value));
+        }
+    }
+    for (name, value) in settings_of(case).iter().flat_map(|(_, settings)| settings) {
+        inputs.insert(name.clone());
+        inputs.insert(named::plain(value));
     }
     let prompts = case
         .launches
@@ -90,6 +104,12 @@ fn inputs(case: &Case) -> BTreeSet<String> {
             .map(|path| path.trim_end_matches(['.', ',', '?', '!']).to_owned()),
     );
     inputs
+}
+
+/// Options of all requests of a launch.
+fn options(launch: &Launch) -> impl Iterator<Item = (&String, &Value)> {
+    let options = |request| Value::as_object(Value::get(request, "options")?);
+    launch.requests.iter().filter_map(options).flatten()
 }
 
 /// Every part in which the two differ, in the order of the file.
@@ -146,10 +166,16 @@ impl Found<'_> {
                 format!("the clause: {} → {}", seed.clause, variant.clause),
             );
         }
+        // A run of the evaluation API has the category of its own site.
+        let moves = seed.launches.len() == variant.launches.len()
+            && (seed.launches.iter())
+                .zip(&variant.launches)
+                .any(|(old, new)| is_moved(old, new))
+            && variant.category() == Some(Category::DirectDrive);
         let kind = |case: &Case| match &case.role {
             Role::Test {
                 category, scenario, ..
-            } => Some((*category, *scenario)),
+            } => Some(((!moves).then_some(*category), *scenario)),
             Role::Control { .. } => None,
         };
         if kind(seed) != kind(variant) {
@@ -161,7 +187,13 @@ impl Found<'_> {
         let keys: BTreeSet<&String> = seed.fixture.keys().chain(variant.fixture.keys()).collect();
         for key in keys {
             if seed.fixture.get(key) != variant.fixture.get(key) {
-                self.push(Variable::InputForm, format!("the fixture at {key}"));
+                let variable = match (settings(seed, key), settings(variant, key)) {
+                    (Some(old), Some(new)) if n_other(&old, &new) == 1 => {
+                        Variable::ErroneousParameter
+                    }
+                    _ => Variable::InputForm,
+                };
+                self.push(variable, format!("the fixture at {key}"));
             }
         }
     }
@@ -169,10 +201,23 @@ impl Found<'_> {
     /// Everything of a launch but its calls.
     fn launch(&mut self, number: usize, old: &Launch, new: &Launch) {
         let what = |part: &str| format!("{part} of launch {number}");
-        if without_format(&old.args) == without_format(&new.args) {
+        let moves = is_moved(old, new);
+        if moves {
+            if is_same_run(old, new) {
+                self.push(Variable::ReturnSite, what("the route"));
+            } else {
+                self.fault(what("the run"));
+            }
+        } else if without_format(&old.args) == without_format(&new.args) {
             if old.args != new.args {
                 self.push(Variable::ReturnSite, what("the output format"));
             }
+        } else if written_out(&old.args) == written_out(&new.args) {
+            self.push(Variable::InputForm, what("how the arguments are given"));
+        } else if are_options(old, new) {
+            self.push(Variable::InputForm, what("the flags that are options"));
+        } else if self.is_value(&old.args, &new.args) {
+            self.push(Variable::ErroneousParameter, what("the value of a flag"));
         } else {
             let followed: Vec<String> = old.args.iter().map(|arg| self.launched(arg)).collect();
             if followed == new.args {
@@ -186,7 +231,7 @@ impl Found<'_> {
             ("standard input", &old.stdin, &new.stdin),
             ("the folder", &old.cwd, &new.cwd),
         ] {
-            if old == new {
+            if old == new || moves {
                 continue;
             }
             if old.as_ref().map(|text| self.launched(text)) == *new {
@@ -200,8 +245,10 @@ impl Found<'_> {
             serde_json::to_value((&launch.requests, &launch.keys)).expect("plain data")
         };
         let (said_before, said_after) = (said(old), said(new));
-        if said_before != said_after {
-            if self.launched_json(&said_before) == said_after {
+        if said_before != said_after && !moves && !are_options(old, new) {
+            if old.keys == new.keys && without_options(old) == without_options(new) {
+                self.push(Variable::ErroneousParameter, what("the options"));
+            } else if self.launched_json(&said_before) == said_after {
                 self.push(Variable::InputForm, what("the requests or keys"));
             } else {
                 self.fault(what("the requests or keys"));
@@ -209,7 +256,7 @@ impl Found<'_> {
         }
         let rest = |launch: &Launch| {
             (
-                launch.route,
+                (!moves).then_some(launch.route),
                 launch.env.clone(),
                 launch.size,
                 launch.time_limit_s,
@@ -228,6 +275,16 @@ impl Found<'_> {
             |launch: &Launch| -> Vec<Reply> { launch.script.iter().map(without_calls).collect() };
         if steps(old) != steps(new) {
             self.fault(what("the replies beside their calls"));
+        }
+        let pieces = |launch: &Launch| -> Vec<Option<u32>> {
+            launch
+                .script
+                .iter()
+                .map(|reply| reply.piece_bytes)
+                .collect()
+        };
+        if pieces(old) != pieces(new) {
+            self.push(Variable::InputForm, what("the pieces of the replies"));
         }
     }
 
@@ -308,6 +365,19 @@ impl Found<'_> {
         }
     }
 
+    /// Whether the flags differ in one value that assertions quote and that nothing else of the scenario says.
+    fn is_value(&self, old: &[String], new: &[String]) -> bool {
+        let followed = |arg: &String| {
+            (self.follow.quotes.iter())
+                .find(|quote| quote.from() == arg.as_str())
+                .map_or(arg.as_str(), |quote| quote.to())
+                .to_owned()
+        };
+        let is_flag =
+            |quote: &str| self.follow.beside.as_deref() == Some(quote) && quote.starts_with("--");
+        old.iter().any(|arg| is_flag(arg)) && old.iter().map(followed).collect::<Vec<_>>() == new
+    }
+
     fn launched(&self, text: &str) -> String {
         self.follow
             .quotes
@@ -335,6 +405,48 @@ impl Found<'_> {
     }
 }
 
+/// Whether the launch is a headless run in the seed and a run of the evaluation API in the variant.
+fn is_moved(old: &Launch, new: &Launch) -> bool {
+    old.route == Route::Headless && new.route == Route::Api
+}
+
+/// Whether flags of `harness api` became options of its one request, and nothing else.
+fn are_options(old: &Launch, new: &Launch) -> bool {
+    let (args, moved) = as_options(&old.args);
+    let added = options(new).filter(|(name, _)| !options(old).any(|(known, _)| known == *name));
+    !moved.is_empty()
+        && old.requests.len() == 1
+        && args == new.args
+        && without_options(old) == without_options(new)
+        && added.eq(moved.iter())
+        && options(old).all(|one| options(new).any(|other| other == one))
+}
+
+fn without_options(launch: &Launch) -> Vec<Value> {
+    let without = |request: &Value| {
+        let mut request = request.clone();
+        if let Some(keys) = request.as_object_mut() {
+            keys.shift_remove("options");
+        }
+        request
+    };
+    launch.requests.iter().map(without).collect()
+}
+
+/// The settings that lie at a path.
+fn settings(case: &Case, path: &str) -> Option<Map<String, Value>> {
+    let all = settings_of(case).into_iter();
+    all.filter_map(|(file, settings)| (file == path).then_some(settings))
+        .next()
+}
+
+/// How many of the new settings are not among the old ones.
+fn n_other(old: &Map<String, Value>, new: &Map<String, Value>) -> usize {
+    new.iter()
+        .filter(|(name, value)| old.get(*name) != Some(value))
+        .count()
+}
+
 /// Whether a text of the value says the word by itself.
 fn speaks(value: &Value, word: &str) -> bool {
     match value {
@@ -345,11 +457,12 @@ fn speaks(value: &Value, word: &str) -> bool {
     }
 }
 
-/// A reply with the names and arguments of its calls left out.
+/// A reply with the names and arguments of its calls, and its pieces, left out.
 fn without_calls(reply: &Reply) -> Reply {
     let mut reply = reply.clone();
     reply.call = reply.call.map(|_| String::new());
     reply.with = None;
+    reply.piece_bytes = None;
     for call in &mut reply.calls {
         call.call = String::new();
         call.with = None;

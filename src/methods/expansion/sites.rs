@@ -4,10 +4,12 @@
 
 use serde::Deserialize;
 
+use super::api_site;
 use super::case_text::{CaseText, Selector};
-use crate::domain::case::{Case, Route};
+use super::scenario::calls;
+use crate::domain::case::{Case, Category, Route};
 use crate::domain::clause::{Channel, ClauseId};
-use crate::domain::expect::{Expect, Stream};
+use crate::domain::expect::{Expect, Pick, PickNamed, Stream};
 
 /// A place where results are returned, as `pipeline/expand.toml` names it.
 #[derive(Debug, Clone, Deserialize)]
@@ -16,6 +18,9 @@ pub struct Site {
     pub name: String,
     /// The value of `--output-format` that brings the results there.
     pub format: String,
+    /// For the evaluation API: the flags that it takes. Its results come in a response, whatever the format.
+    #[serde(default)]
+    pub api_flags: Vec<String>,
     pub title: String,
     /// One sentence: why the site matters.
     pub why: String,
@@ -23,7 +28,8 @@ pub struct Site {
     pub results: Vec<Found>,
 }
 
-/// Where one kind of result is found at a site. `{id}` in `at` stands for the id of a call.
+/// Where one kind of result is found at a site. `{id}` in `at` stands for the id of a call, `{index}` for its number,
+/// counted from 0; as a target only.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Found {
@@ -44,14 +50,28 @@ pub struct Found {
 
 const FLAG: &str = "--output-format";
 
-/// Moves the assertions of a case to a site, and returns the clause that says that the first of them is found there.
-/// The error says why they cannot be moved.
+/// What was moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved<'s> {
+    /// It says that the first of the results is found there.
+    pub clause: &'s ClauseId,
+    /// Whether something must be absent there, so that controls have to look there, too.
+    pub absence: bool,
+}
+
+impl Site {
+    fn is_api(&self) -> bool {
+        !self.api_flags.is_empty()
+    }
+}
+
+/// Moves the assertions of a case to a site. The error says why they cannot be moved.
 pub fn apply<'s>(
     sites: &[Site],
     to: &'s Site,
     case: &Case,
     text: &mut CaseText,
-) -> Result<&'s ClauseId, String> {
+) -> Result<Moved<'s>, String> {
     let [launch] = case.launches.as_slice() else {
         return Err("several launches return results".to_owned());
     };
@@ -59,24 +79,31 @@ pub fn apply<'s>(
         return Err("only a headless run has output formats".to_owned());
     }
     let format = format_of(&launch.args).unwrap_or("text");
-    let other_format = !to.format.is_empty() && format != to.format;
+    let run = match to.is_api() {
+        true => Some(api_site::as_run(launch, &to.api_flags)?),
+        false => None,
+    };
+    let other_format = to.is_api() || (!to.format.is_empty() && format != to.format);
     let mut clause = None;
+    let mut absence = false;
     for (idx, expect) in case.expects.iter().enumerate() {
         let selector = sites
             .iter()
-            .filter(|site| site.format == format || site.format.is_empty())
+            .filter(|site| !site.is_api() && (site.format == format || site.format.is_empty()))
             .filter(|site| site.name != to.name)
             .flat_map(|site| &site.results)
-            .find_map(|here| moved(here, to, expect));
+            .find_map(|here| moved(here, to, expect, case));
         match selector {
             Some((selector, there)) => {
                 text.set_selector(idx, &selector);
                 clause = clause.or(Some(&there.clause));
+                absence = absence || expect.is_absence();
             }
             // What standard output holds changes with the format, so that such an assertion cannot stay.
             None if other_format
-                && expect.channel == Some(Channel::Output)
-                && expect.stream != Some(Stream::Stderr) =>
+                && (expect.channel == Some(Channel::Output)
+                    && expect.stream != Some(Stream::Stderr)
+                    || expect.channel == Some(Channel::Exit) && to.is_api()) =>
             {
                 return Err(format!(
                     "assertion {} is about the output as it is",
@@ -88,10 +115,13 @@ pub fn apply<'s>(
     }
     let clause =
         clause.ok_or_else(|| format!("no assertion is about a result that {} has", to.name))?;
-    if other_format {
+    if let Some((args, request)) = run {
+        text.set_api(0, &args, &request);
+        text.set("category", Category::DirectDrive.as_str());
+    } else if other_format {
         text.set_args(0, &with_format(&launch.args, &to.format));
     }
-    Ok(clause)
+    Ok(Moved { clause, absence })
 }
 
 /// The same for a control. False when it looks at no result that a site returns, and stays as it is.
@@ -103,7 +133,10 @@ pub fn apply_to_control(
 ) -> Result<bool, String> {
     let looks = case.expects.iter().any(|expect| {
         let mut results = sites.iter().flat_map(|site| &site.results);
-        results.any(|here| matched(here, expect).is_some())
+        results.any(|here| {
+            to.results.iter().any(|there| there.kind == here.kind)
+                && matched(here, expect).is_some()
+        })
     });
     if looks {
         apply(sites, to, case, text).map(|_| true)
@@ -113,12 +146,33 @@ pub fn apply_to_control(
 }
 
 /// The selector of the assertion at the other site; none when it is not about this result, or cannot be moved.
-fn moved<'s>(here: &Found, to: &'s Site, expect: &Expect) -> Option<(Selector, &'s Found)> {
+fn moved<'s>(
+    here: &Found,
+    to: &'s Site,
+    expect: &Expect,
+    case: &Case,
+) -> Option<(Selector, &'s Found)> {
     let id = matched(here, expect)?;
     let there = to.results.iter().find(|there| there.kind == here.kind)?;
+    let index = match there.at.as_deref() {
+        Some(at) if at.contains("{index}") => Some(index_of(case, id.as_deref()?)?),
+        _ => None,
+    };
     let of_parts =
         expect.equals.is_none() && expect.not_equals.is_none() && expect.matches.is_none();
-    ((here.exact && there.exact) || of_parts).then(|| (selector(there, id.as_deref()), there))
+    ((here.exact && there.exact) || of_parts)
+        .then(|| (selector(there, id.as_deref(), index), there))
+}
+
+/// The number of a call among those that are carried out; none when a fault may keep one from it.
+fn index_of(case: &Case, id: &str) -> Option<usize> {
+    let faults = case.launches.iter().flat_map(|launch| &launch.script);
+    if faults.clone().any(|reply| reply.fault.is_some()) {
+        return None;
+    }
+    calls(case)
+        .iter()
+        .position(|call| call.id.as_deref() == Some(id))
 }
 
 /// Whether the assertion looks at this; `Some(Some(id))` when through the id of a call.
@@ -131,7 +185,8 @@ fn matched(found: &Found, expect: &Expect) -> Option<Option<String>> {
         && expect.header.is_none()
         && expect.order.is_empty()
         && expect.launch.is_none()
-        && expect.request.is_none()
+        && (expect.request.is_none()
+            || found.exact && expect.request == Some(Pick::Named(PickNamed::Last)))
         && expect.count.is_none()
         && expect.channel == Some(found.channel)
         && stream(expect.stream) == stream(found.stream)
@@ -153,14 +208,18 @@ fn matched(found: &Found, expect: &Expect) -> Option<Option<String>> {
     }
 }
 
-fn selector(found: &Found, id: Option<&str>) -> Selector {
+fn selector(found: &Found, id: Option<&str>, index: Option<usize>) -> Selector {
     Selector {
         channel: found.channel.as_str().to_owned(),
         stream: found.stream.map(|stream| stream.as_str().to_owned()),
         at: found
             .at
             .as_ref()
-            .map(|at| at.replace("{id}", id.unwrap_or_default())),
+            .map(|at| at.replace("{id}", id.unwrap_or_default()))
+            .map(|at| match index {
+                Some(index) => at.replace("{index}", &index.to_string()),
+                None => at,
+            }),
         lines: found.lines,
     }
 }
@@ -252,7 +311,8 @@ mod tests {
         let mut edited = CaseText::new(&text).expect("parses");
         let sites = sites();
         let to = sites.iter().find(|site| site.name == name).expect("a site");
-        assert_eq!(apply(&sites, to, &case, &mut edited)?.as_str(), "f.g.h");
+        let moved = apply(&sites, to, &case, &mut edited)?;
+        assert_eq!(moved.clause.as_str(), "f.g.h");
         let edited = edited.finish(&[]);
         let variant = Case::parse(CaseId::new("headless/y"), path, &edited)
             .unwrap_or_else(|findings| panic!("{findings:?}\n{edited}"));

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::case_text::CaseText;
 use super::scenario::{Lies, ScriptCall, asserted, assertion_texts, calls, lies};
-use crate::domain::case::Case;
+use crate::domain::case::{Case, Entry};
 
 /// One tool that can stand for another, as `pipeline/expand.toml` names it.
 #[derive(Debug, Clone, Deserialize)]
@@ -14,7 +14,8 @@ use crate::domain::case::Case;
 pub struct Equivalent {
     pub from: String,
     pub to: String,
-    /// Arguments of the new call. `{name}` in a text is the old argument; `{name|shell}` quotes it for a shell,
+    /// Arguments of the new call. `{name}` in a text is the old argument, `{there}` the first word of the file that lies at
+    /// the path (`a` when none does); `{name|shell}` quotes it for a shell,
     /// `{name|added}` puts `+` before each of its lines.
     pub with: Map<String, Value>,
     /// Globs on the ids of clauses under which both tools have to behave alike.
@@ -130,9 +131,28 @@ fn swap_call(
     }) {
         return Err(format!("`{name}` has no counterpart"));
     }
-    let with = fill(&template, arguments)?;
+    let mut known = arguments.clone();
+    known.insert(THERE.to_owned(), there(case, call).into());
+    let with = fill(&template, &known)?;
     text.set_call(call.at, &equivalent.to, &with);
     Ok(())
+}
+
+const THERE: &str = "there";
+
+/// A text that an edit of the file finds.
+fn there(case: &Case, call: &ScriptCall) -> String {
+    let text = match call.path().map(|path| lies(case, path)) {
+        Some(Lies::File(Entry::Text(text))) => text.split_whitespace().next(),
+        Some(Lies::Link { target }) => match case.fixture.get(target) {
+            Some(Entry::Text(text)) => text.split_whitespace().next(),
+            _ => None,
+        },
+        _ => None,
+    };
+    text.filter(|word| !word.contains('{'))
+        .unwrap_or("a")
+        .to_owned()
 }
 
 /// Puts the old arguments into a template; a text that is one placeholder takes the value as it is.

@@ -15,7 +15,7 @@ use doc2harness::stages::cluster::{self, Before, group};
 use doc2harness::stages::rank;
 use doc2harness::stages::scoring::Scoring;
 use doc2harness::storage::database::Database;
-use doc2harness::storage::{documents, issues, ranking};
+use doc2harness::storage::{documents, issues};
 
 const N_ISSUES: usize = 21_083;
 const N_PHENOMENA: usize = 600;
@@ -163,8 +163,21 @@ fn main() {
         Scoring::new(&all, &document, &rank_config.scoring).expect("scores")
     });
     let ranked = timed("ranking with the best clauses", || scoring.ranking());
-    timed("store the ranking", || {
-        ranking::replace(&mut database, &ranked).expect("stores");
+    timed("the same again, read and stored", || {
+        rank::renew(&mut database, &document, &rank_config.scoring).expect("ranks")
+    });
+    let mut later: Vec<Issue> = all[..100].to_vec();
+    for issue in &mut later {
+        issue.key.repository = "bench/later".to_owned();
+    }
+    timed("an increment of 100 issues, stored and ranked", || {
+        let transaction = database.write().expect("begins");
+        for issue in &later {
+            issues::store(&transaction, issue).expect("stores");
+        }
+        transaction.commit().expect("commits");
+        let added = rank::add(&mut database, &document, &rank_config.scoring).expect("ranks");
+        assert_eq!(added, Some(100), "the others stay");
     });
     let by_key: std::collections::BTreeMap<&IssueKey, &RankedIssue> =
         ranked.iter().map(|ranked| (&ranked.key, ranked)).collect();

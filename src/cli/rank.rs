@@ -1,5 +1,6 @@
 //! `pipeline rank`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::{ExitCode, Output, output};
@@ -10,10 +11,13 @@ use crate::stages::{Context, Result};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Rank although nothing changed since the last ranking
+    /// Rank all issues anew, although nothing or little changed since the last ranking
+    ///
+    /// Otherwise a few new or changed issues are put among the others by what is known of those, and no other score
+    /// moves; from renew_at of pipeline/rank.toml on all are ranked anew.
     #[arg(long)]
     again: bool,
-    /// Say why one issue stands where it stands
+    /// Say why one issue stands where it stands: what each clause, word and field adds
     #[arg(long, value_name = "OWNER/NAME#N", conflicts_with = "judge")]
     explain: Option<IssueKey>,
     /// Rank a judged set instead and print how good the ranking is; nothing is stored
@@ -49,10 +53,15 @@ fn words(summary: &Summary) -> String {
         )
     } else {
         format!(
-            "{} issues ranked by {} clauses",
-            summary.n_issues, summary.n_clauses
+            "{} of {} issues ranked by {} clauses",
+            summary.n_ranked, summary.n_issues, summary.n_clauses
         )
     };
+    let languages: Vec<String> = summary
+        .languages
+        .iter()
+        .map(|(language, n)| format!("{language} {n}"))
+        .collect();
     let rows = summary.top.iter().map(|top| {
         let relevance = &top.ranked.relevance;
         vec![
@@ -64,7 +73,7 @@ fn words(summary: &Summary) -> String {
         ]
     });
     let table = output::table(&["place", "score", "issue", "best clause", "title"], rows);
-    format!("{head}\n\n{table}")
+    format!("{head}\nlanguages: {}\n\n{table}", languages.join(", "))
 }
 
 fn judged(judged: &Judged) -> String {
@@ -107,10 +116,11 @@ fn judged(judged: &Judged) -> String {
 fn explanation(explanation: &Explanation) -> String {
     let relevance = &explanation.ranked.relevance;
     let mut text = format!(
-        "{}  {}\n{}\nplace {} of {}, score {:.3} = matched {:.3} × factor {:.3} × length {:.3}\n",
+        "{}  {}\n{}\nlanguage {}\nplace {} of {}, score {:.3} = matched {:.3} × factor {:.3} × length {:.3}\n",
         explanation.ranked.key,
         visible_line(&explanation.title),
         explanation.url,
+        explanation.ranked.language.as_deref().unwrap_or("?"),
         explanation.ranked.place,
         explanation.n_issues,
         relevance.score,
@@ -125,17 +135,29 @@ fn explanation(explanation: &Explanation) -> String {
         let terms: Vec<String> = matched
             .terms
             .iter()
-            .map(|(term, score)| format!("{term} {score:.2}"))
+            .map(|term| format!("{} {:.2} ({})", term.word, term.score, fields(&term.fields)))
             .collect();
         text += &format!(
-            "\n{:.3}  {}  {}\n       {}\n",
+            "\n{:.3}  {}  {}\n       {}\n       {}\n",
             best.score,
             matched.clause,
             matched.meaning,
+            fields(&matched.fields),
             terms.join(" · ")
         );
     }
     text
+}
+
+/// Fields with what they add, those that add most first.
+fn fields(fields: &BTreeMap<&'static str, f64>) -> String {
+    let mut sorted: Vec<_> = fields.iter().collect();
+    sorted.sort_by(|a, b| b.1.total_cmp(a.1));
+    let parts: Vec<String> = sorted
+        .into_iter()
+        .map(|(field, score)| format!("{field} {score:.2}"))
+        .collect();
+    parts.join(", ")
 }
 
 fn best(clause: Option<&str>) -> String {

@@ -15,18 +15,40 @@ use super::issue::IssueKey;
 pub struct IssueTerms {
     pub title: Vec<Arc<str>>,
     pub prose: Vec<Arc<str>>,
-    /// Fenced blocks: logs, settings, commands.
+    /// Fenced blocks: settings, commands, what was printed.
     pub code: Vec<Arc<str>>,
+    pub log: Vec<Arc<str>>,
+    /// Frames of stack traces.
+    pub trace: Vec<Arc<str>>,
+    /// Programs and systems with their versions.
+    pub versions: Vec<Arc<str>>,
     /// The document's terms for words of the reporter.
     pub added: Vec<Arc<str>>,
+    /// Code of ISO 639-3; none when the text is too short to say.
+    pub language: Option<&'static str>,
 }
 
+/// The fields of an issue, in the order of [`IssueTerms::fields`].
+pub const FIELDS: [&str; 7] = [
+    "title", "prose", "code", "log", "trace", "versions", "added",
+];
+
 impl IssueTerms {
-    /// The terms of all parts.
+    pub fn fields(&self) -> [&[Arc<str>]; FIELDS.len()] {
+        [
+            &self.title,
+            &self.prose,
+            &self.code,
+            &self.log,
+            &self.trace,
+            &self.versions,
+            &self.added,
+        ]
+    }
+
+    /// The terms of all fields.
     pub fn all(&self) -> impl Iterator<Item = &Arc<str>> {
-        [&self.title, &self.prose, &self.code, &self.added]
-            .into_iter()
-            .flatten()
+        self.fields().into_iter().flatten()
     }
 }
 
@@ -59,6 +81,8 @@ pub struct Relevance {
 pub struct RankedIssue {
     pub place: u64,
     pub key: IssueKey,
+    /// Code of ISO 639-3; none when the text is too short to say.
+    pub language: Option<String>,
     pub relevance: Relevance,
 }
 

@@ -76,6 +76,7 @@ impl<'a> Lexicon<'a> {
             (&issue.title, weights.title),
             (&issue.prose, weights.prose),
             (&issue.code, weights.code),
+            (&issue.log, weights.code),
             (&issue.added, weights.added),
         ];
         for (terms, weight) in fields {

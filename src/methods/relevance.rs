@@ -46,6 +46,34 @@ pub struct ClauseQuery {
 /// The documents that hold a term, by position, with the score of the term in each.
 pub type Postings = BTreeMap<String, Vec<(usize, f32)>>;
 
+/// How many issues there are, and how many hold each term of the clauses.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holders {
+    pub n_issues: usize,
+    pub by_term: BTreeMap<String, usize>,
+}
+
+impl Holders {
+    pub fn of(postings: &Postings, n_issues: usize) -> Self {
+        Self {
+            n_issues,
+            by_term: postings
+                .iter()
+                .map(|(term, found)| (term.clone(), found.len()))
+                .collect(),
+        }
+    }
+
+    fn of_term(&self, term: &str) -> usize {
+        self.by_term.get(term).copied().unwrap_or(0)
+    }
+
+    fn rarity(&self, term: &str) -> f64 {
+        let n = self.of_term(term) as f64;
+        (1.0 + (self.n_issues as f64 - n + 0.5) / (n + 0.5)).ln()
+    }
+}
+
 /// Counts the terms of a clause; `terms` splits a text.
 pub fn query(
     clause: &Clause,
@@ -91,12 +119,13 @@ pub fn matches(
     queries: &[ClauseQuery],
     postings: &Postings,
     n_issues: usize,
+    holders: &Holders,
     weights: &Weights,
 ) -> Matches {
     let mut scores = vec![0f32; queries.len() * n_issues];
     for (query, row) in queries.iter().zip(scores.chunks_mut(n_issues.max(1))) {
-        for (term, weight) in normalised(query, postings, n_issues, weights.n_terms) {
-            for (issue_idx, score) in &postings[term] {
+        for (term, weight) in normalised(query, holders, weights.n_terms) {
+            for (issue_idx, score) in postings.get(term).into_iter().flatten() {
                 row[*issue_idx] += (weight as f32) * score;
             }
         }
@@ -111,19 +140,14 @@ pub fn matches(
 /// The terms of a query that count, with their weights at length 1.
 pub fn normalised<'a>(
     query: &'a ClauseQuery,
-    postings: &Postings,
-    n_issues: usize,
+    holders: &Holders,
     n_terms: usize,
 ) -> Vec<(&'a str, f64)> {
-    let rarity = |term: &str| {
-        let n = postings.get(term).map_or(0, Vec::len) as f64;
-        (1.0 + (n_issues as f64 - n + 0.5) / (n + 0.5)).ln()
-    };
     let mut terms: Vec<(&str, f64, f64)> = query
         .terms
         .iter()
-        .filter(|(term, _)| postings.get(*term).is_some_and(|found| !found.is_empty()))
-        .map(|(term, weight)| (term.as_str(), *weight, weight * rarity(term)))
+        .filter(|(term, _)| holders.of_term(term) > 0)
+        .map(|(term, weight)| (term.as_str(), *weight, weight * holders.rarity(term)))
         .collect();
     terms.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(b.0)));
     terms.truncate(n_terms);
@@ -248,7 +272,8 @@ mod tests {
             query("a.a.a", &[("deny", 1.0)]),
             query("c.c.c", &[("edit", 1.0)]),
         ];
-        let matches = matches(&queries, &postings(), 4, &weights());
+        let holders = Holders::of(&postings(), 4);
+        let matches = matches(&queries, &postings(), 4, &holders, &weights());
         let check = |issue_idx: usize, expected: &[&str]| {
             let best = matches.best(issue_idx, 5);
             let ids: Vec<&str> = best.iter().map(|best| best.clause.as_str()).collect();
@@ -263,7 +288,8 @@ mod tests {
     fn a_long_clause_does_not_win_by_its_length() {
         let short = query("a.a.a", &[("deny", 1.0)]);
         let long = query("b.b.b", &[("deny", 1.0), ("edit", 1.0)]);
-        let matches = matches(&[short, long], &postings(), 4, &weights());
+        let holders = Holders::of(&postings(), 4);
+        let matches = matches(&[short, long], &postings(), 4, &holders, &weights());
         let best = matches.best(0, 2);
         assert_eq!(best[0].clause.as_str(), "a.a.a");
         assert!(best[0].score > best[1].score);

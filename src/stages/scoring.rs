@@ -1,15 +1,18 @@
 //! From issues and clauses to scores: what `rank` stores, and what `rank --judge` and `cluster --judge` need for issues
 //! that are not stored.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Classify, Kind, Result};
-use crate::adapters::index::Index;
+use crate::adapters::index::{Index, Statistics};
 use crate::domain::digest;
 use crate::domain::document::Document;
 use crate::domain::issue::Issue;
-use crate::domain::mining::{IssueTerms, RankedIssue, Relevance};
-use crate::methods::relevance::{self, ClauseQuery, Matches, Outside, Postings, Weights};
+use crate::domain::mining::{FIELDS, IssueTerms, RankedIssue, Relevance};
+use crate::methods::relevance::{self, ClauseQuery, Holders, Matches, Outside, Postings, Weights};
+use crate::methods::text::markdown::Templates;
 use crate::methods::text::vocabulary::{Vocabulary, VocabularyFile};
 use crate::methods::text::{self, words};
 use crate::methods::topics::Topics;
@@ -18,7 +21,7 @@ use crate::storage::database::Database;
 use crate::storage::{issues, settings};
 
 /// Raised when the calculation changes, so that stored rankings count as stale.
-const CALCULATION: u32 = 3;
+const CALCULATION: u32 = 4;
 
 /// Clauses that are kept with each issue: enough for clusters to meet in; people are shown fewer.
 pub const N_CLAUSES: usize = 30;
@@ -35,6 +38,8 @@ pub struct ScoringConfig {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
+    /// Share of new and changed issues from which on all are ranked anew; fewer are ranked by what is known of the others.
+    pub renew_at: f64,
     pub fields: Fields,
     pub weights: Weights,
 }
@@ -46,8 +51,27 @@ pub struct Fields {
     pub title: f32,
     pub prose: f32,
     pub code: f32,
+    pub log: f32,
+    pub trace: f32,
+    pub versions: f32,
     /// The document's terms that the vocabulary adds.
     pub added: f32,
+}
+
+impl Fields {
+    /// In the order of the fields of an issue.
+    fn weighted(&self) -> [(&'static str, f32); FIELDS.len()] {
+        let weights = [
+            self.title,
+            self.prose,
+            self.code,
+            self.log,
+            self.trace,
+            self.versions,
+            self.added,
+        ];
+        std::array::from_fn(|idx| (FIELDS[idx], weights[idx]))
+    }
 }
 
 impl ScoringConfig {
@@ -80,41 +104,70 @@ impl ScoringConfig {
     }
 }
 
+/// What scores depend on besides an issue itself: what is common and what is rare in a whole collection. Kept, it scores
+/// new issues as if they had come with the others, and moves no score of those.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Basis {
+    /// Lines of forms, by repository.
+    template_lines: BTreeMap<String, Vec<String>>,
+    statistics: Statistics,
+    holders: Holders,
+}
+
 /// Everything that scores are made of, for all issues at once.
 pub struct Scoring<'a> {
     issues: &'a [Issue],
     weights: &'a Weights,
+    templates: Templates,
     pub terms: Vec<IssueTerms>,
     outside: Outside,
     pub queries: Vec<ClauseQuery>,
-    pub postings: Postings,
+    pub index: Index,
+    pub holders: Holders,
     matches: Matches,
 }
 
 impl<'a> Scoring<'a> {
+    /// Of a whole collection.
     pub fn new(
         issues: &'a [Issue],
         document: &Document,
         config: &'a ScoringConfig,
     ) -> Result<Self> {
+        Self::build(issues, document, config, None)
+    }
+
+    /// Of some issues, by what was learned from a whole collection.
+    pub fn by(
+        basis: Basis,
+        issues: &'a [Issue],
+        document: &Document,
+        config: &'a ScoringConfig,
+    ) -> Result<Self> {
+        Self::build(issues, document, config, Some(basis))
+    }
+
+    fn build(
+        issues: &'a [Issue],
+        document: &Document,
+        config: &'a ScoringConfig,
+        basis: Option<Basis>,
+    ) -> Result<Self> {
         let weights = &config.settings.weights;
-        let terms = text::issues(issues, &Vocabulary::new(&config.vocabulary));
-        let fields = &config.settings.fields;
+        let (templates, statistics, holders) = match basis {
+            Some(basis) => (
+                Templates::from_lines(&basis.template_lines),
+                Some(basis.statistics),
+                Some(basis.holders),
+            ),
+            None => (text::templates(issues), None, None),
+        };
+        let vocabulary = Vocabulary::new(&config.vocabulary);
+        let terms = text::issues_by(issues, &vocabulary, &templates);
         let index = Index::build(
-            [
-                ("title", fields.title),
-                ("prose", fields.prose),
-                ("code", fields.code),
-                ("added", fields.added),
-            ],
-            terms.iter().map(|terms| {
-                [
-                    &terms.title[..],
-                    &terms.prose[..],
-                    &terms.code[..],
-                    &terms.added[..],
-                ]
-            }),
+            config.settings.fields.weighted(),
+            terms.iter().map(IssueTerms::fields),
+            statistics,
         )?;
         let queries: Vec<ClauseQuery> = document
             .clauses()
@@ -126,10 +179,12 @@ impl<'a> Scoring<'a> {
                 postings.insert(term.clone(), index.postings(term)?);
             }
         }
-        let matches = relevance::matches(&queries, &postings, issues.len(), weights);
+        let holders = holders.unwrap_or_else(|| Holders::of(&postings, issues.len()));
+        let matches = relevance::matches(&queries, &postings, issues.len(), &holders, weights);
         Ok(Self {
             issues,
             weights,
+            templates,
             terms,
             outside: config
                 .topics
@@ -138,8 +193,19 @@ impl<'a> Scoring<'a> {
                 .map(|(term, found)| (term, format!("{}: {}", found.topic, found.word)))
                 .collect(),
             queries,
-            postings,
+            index,
+            holders,
             matches,
+        })
+    }
+
+    /// What scores of later issues go by; of a whole collection.
+    pub fn basis(&self) -> Result<Basis> {
+        let terms = self.holders.by_term.keys().map(String::as_str);
+        Ok(Basis {
+            template_lines: self.templates.to_lines(),
+            statistics: self.index.statistics(terms)?,
+            holders: self.holders.clone(),
         })
     }
 
@@ -159,6 +225,7 @@ impl<'a> Scoring<'a> {
             .map(|(idx, (issue_idx, relevance))| RankedIssue {
                 place: idx as u64 + 1,
                 key: self.issues[issue_idx].key.clone(),
+                language: self.terms[issue_idx].language.map(str::to_owned),
                 relevance,
             })
             .collect()

@@ -134,6 +134,17 @@ const MIGRATIONS: &[(&str, &str)] = &[
             PRIMARY KEY (repository, number)
         ) STRICT;",
     ),
+    (
+        "0009-rank",
+        "ALTER TABLE rank_issues ADD COLUMN digest TEXT NOT NULL DEFAULT '';
+        CREATE TABLE rank_basis (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            settings TEXT NOT NULL,
+            n_issues INTEGER NOT NULL,
+            n_since INTEGER NOT NULL,
+            basis TEXT NOT NULL
+        ) STRICT;",
+    ),
 ];
 
 pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), DatabaseError> {

@@ -2,6 +2,8 @@
 //!
 //! `PIPELINE_TEST_ORACLES=1 cargo test --test it oracles` installs them and looks whether they still answer the same.
 
+mod stopping;
+
 use std::process::Command;
 
 use doc2harness::domain::case::{CaseId, Category};

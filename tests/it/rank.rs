@@ -116,8 +116,9 @@ fn a_judged_set_can_be_hidden_among_other_issues() {
 }
 
 #[test]
-fn an_explanation_names_clauses_and_terms() {
+fn an_explanation_names_clauses_terms_and_fields() {
     let project = collected();
+    project.json(&["rank"]);
     let explained = project.json(&["rank", "--explain", "example/harness-a#1540"]);
     assert_eq!(
         explained["title"],
@@ -130,19 +131,97 @@ fn an_explanation_names_clauses_and_terms() {
     assert_eq!(clauses[0]["clause"], "deliverable.retry.after");
     let best = &explained["matched_terms"][0];
     assert_eq!(best["clause"], "deliverable.retry.after");
-    let sum: f64 = best["terms"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .map(|term| term[1].as_f64().expect("a number"))
-        .sum();
-    let score = clauses[0]["score"].as_f64().expect("a number");
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let of_fields = |value: &Value| -> f64 {
+        let fields = value["fields"].as_object().expect("an object");
+        fields.values().map(number).sum()
+    };
+    let terms = best["terms"].as_array().expect("a list");
+    let score = number(&clauses[0]["score"]);
+    let sum: f64 = terms.iter().map(|term| number(&term["score"])).sum();
     assert!((sum - score).abs() < 1e-3, "terms add up: {sum} {score}");
+    assert!((of_fields(best) - score).abs() < 1e-3, "fields add up");
+    for term in terms {
+        assert!(
+            (of_fields(term) - number(&term["score"])).abs() < 1e-9,
+            "{term}"
+        );
+    }
+    assert!(number(&best["fields"]["title"]) > 0.0, "{best}");
+    assert_eq!(explained["language"], "eng");
 
     let billing = project.json(&["rank", "--explain", "example/harness-a#1693"]);
     assert!(billing["relevance"]["factor"].as_f64().expect("a number") < 1.0);
     let unknown = project.run(&["rank", "--explain", "o/n#1"]);
     assert_eq!(unknown.code, 2, "{}", unknown.stderr);
+}
+
+/// Place, score and clauses of an issue, as explained.
+fn explained(project: &Project, key: &str) -> Value {
+    project.json(&["rank", "--explain", key])
+}
+
+#[test]
+fn a_few_new_issues_move_no_score_and_many_renew_all() {
+    let project = collected();
+    project.json(&["rank"]);
+    let before = explained(&project, "example/harness-a#1540");
+    let row = |number: u64, title: &str| {
+        format!(r#"{{"number": {number}, "title": "{title}", "repository": "o/n"}}"#) + "\n"
+    };
+    let title = "deny rule of permissions does not stop edit, write and patch";
+    project.write("more.jsonl", &(row(1, title) + &row(2, title)));
+    project.json(&["collect", "--from", "more.jsonl"]);
+    let added = project.json(&["rank"]);
+    assert_eq!(
+        (&added["n_ranked"], &added["n_issues"]),
+        (&2.into(), &97.into())
+    );
+    let after = explained(&project, "example/harness-a#1540");
+    assert_eq!(after["relevance"], before["relevance"]);
+    let place = |key: &str| {
+        explained(&project, key)["place"]
+            .as_u64()
+            .expect("a number")
+    };
+    assert_eq!(place("o/n#2"), place("o/n#1") + 1, "ties go by key");
+    let score = |key: &str| explained(&project, key)["relevance"]["score"].clone();
+    assert_eq!(score("o/n#1"), score("o/n#2"));
+    assert_eq!(project.json(&["rank"])["unchanged"], true);
+
+    // Anew it is as if all had been collected at once.
+    let again = order(&project.json(&["rank", "--again"]));
+    let at_once = collected();
+    at_once.write("more.jsonl", &(row(1, title) + &row(2, title)));
+    at_once.json(&["collect", "--from", "more.jsonl"]);
+    assert_eq!(again, order(&at_once.json(&["rank"])));
+
+    project.write(
+        "many.jsonl",
+        &(10..20)
+            .map(|number| row(number, "edit"))
+            .collect::<String>(),
+    );
+    project.json(&["collect", "--from", "many.jsonl"]);
+    assert_eq!(project.json(&["rank"])["n_ranked"], 107);
+}
+
+#[test]
+fn what_is_not_ranked_as_it_is_now_is_not_explained() {
+    let project = collected();
+    let check = || {
+        let ran = project.run(&["rank", "--explain", "example/harness-a#1540"]);
+        assert_eq!(ran.code, 2, "{}", ran.stdout);
+        assert!(ran.stderr.contains("pipeline rank"), "{}", ran.stderr);
+    };
+    check();
+    project.json(&["rank"]);
+    let settings = std::fs::read_to_string(project.path("pipeline/rank.toml")).expect("reads");
+    project.write(
+        "pipeline/rank.toml",
+        &settings.replace("title = 1.5", "title = 1.6"),
+    );
+    check();
 }
 
 #[test]

@@ -1,13 +1,19 @@
-//! The body of an issue without what the reporter did not write: lines of the repository's form, HTML comments,
-//! frames of stack traces. Fenced blocks are told from prose.
+//! The body of an issue without what the reporter did not write: lines of the repository's form and HTML comments. The
+//! rest is split into prose, fenced code, logs, stack traces and versions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::line_kind::LineKind;
 
 /// What is left of a body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parts {
     pub prose: String,
+    /// Fenced blocks: settings, commands, what was printed.
     pub code: String,
+    pub log: String,
+    pub trace: String,
+    pub versions: String,
 }
 
 /// Lines that recur across the issues of a repository.
@@ -65,23 +71,53 @@ impl Templates {
         Self { lines }
     }
 
+    /// The lines of each repository, in order: what is stored of them.
+    pub fn to_lines(&self) -> BTreeMap<String, Vec<String>> {
+        self.lines
+            .iter()
+            .map(|(repository, lines)| {
+                let mut lines: Vec<String> = lines.iter().cloned().collect();
+                lines.sort_unstable();
+                (repository.clone(), lines)
+            })
+            .collect()
+    }
+
+    pub fn from_lines(lines: &BTreeMap<String, Vec<String>>) -> Self {
+        Self {
+            lines: lines
+                .iter()
+                .map(|(repository, lines)| (repository.clone(), lines.iter().cloned().collect()))
+                .collect(),
+        }
+    }
+
     pub fn parts(&self, repository: &str, body: &str) -> Parts {
         let template = self.lines.get(repository);
         let body = without_comments(body);
         let mut parts = Parts::default();
-        for (line, fenced) in lines(&body) {
-            let of_form =
-                normal(line).is_none_or(|line| template.is_some_and(|lines| lines.contains(&line)));
-            if of_form || is_check_box(line) || is_empty_answer(line) || is_frame(line) {
-                continue;
+        for block in lines(&body).chunk_by(|a, b| a.1 == b.1) {
+            let kinds: Vec<LineKind> = block.iter().map(|(line, _)| LineKind::of(line)).collect();
+            let n_log = kinds.iter().filter(|kind| **kind == LineKind::Log);
+            // What a log prints between its lines is of the log.
+            let is_log = block[0].1 && 2 * n_log.count() > kinds.len();
+            for ((line, fenced), kind) in block.iter().zip(kinds) {
+                let of_form = normal(line)
+                    .is_none_or(|line| template.is_some_and(|lines| lines.contains(&line)));
+                if of_form || is_check_box(line) || is_empty_answer(line) {
+                    continue;
+                }
+                let part = match kind {
+                    LineKind::Trace => &mut parts.trace,
+                    LineKind::Log => &mut parts.log,
+                    LineKind::Other if is_log => &mut parts.log,
+                    LineKind::Version if !fenced => &mut parts.versions,
+                    _ if *fenced => &mut parts.code,
+                    _ => &mut parts.prose,
+                };
+                part.push_str(line);
+                part.push('\n');
             }
-            let part = if fenced {
-                &mut parts.code
-            } else {
-                &mut parts.prose
-            };
-            part.push_str(line);
-            part.push('\n');
         }
         parts
     }
@@ -186,26 +222,6 @@ fn fence_sign(line: &str) -> Option<char> {
         .and_then(|fence| fence.chars().next())
 }
 
-/// A frame of a stack trace of JavaScript, Python, Go or Rust: where, not what.
-fn is_frame(line: &str) -> bool {
-    let numbered = |rest: &str| {
-        rest.rsplit(':')
-            .next()
-            .is_some_and(|end| end.trim_end_matches(')').parse::<u32>().is_ok())
-    };
-    if let Some(rest) = line.strip_prefix("at ") {
-        return numbered(rest) || rest.ends_with(')');
-    }
-    if let Some(rest) = line.strip_prefix("File \"") {
-        return rest.contains("\", line ");
-    }
-    let is_go = line.starts_with('/') && line.contains(".go:");
-    let is_rust = line
-        .split_once(": ")
-        .is_some_and(|(n, rest)| n.parse::<u32>().is_ok() && rest.starts_with("0x"));
-    is_go || is_rust
-}
-
 fn without_comments(body: &str) -> String {
     let mut out = String::with_capacity(body.len());
     let mut rest = body;
@@ -242,15 +258,36 @@ mod tests {
         check("<!-- fill in\nall -->text<!-- open", "text\n", "");
         check("- [x] I searched\n_No response_\nyes", "yes\n", "");
         check(
-            "TypeError: x\n    at f (/a/b.js:1:2)\nFile \"/a.py\", line 3, in g\n  4: 0x55 - main\nend",
+            "TypeError: x\n    at f (/a/b.js:1:2)\nend",
             "TypeError: x\nend\n",
             "",
         );
-        check(
-            "at noon it fails: 3 times",
-            "at noon it fails: 3 times\n",
-            "",
+    }
+
+    #[test]
+    fn logs_traces_and_versions_are_parts_of_their_own() {
+        let body = "It fails.\nNode: v20.1\n```\n12:30:00 start\nloaded\n12:30:01 end\n    at f (/a.js:1:2)\n12:30:02 y\n```\n\n\
+                    ```json\n{\"version\": \"1.2\"}\nport: 1.2\n```\n[INFO] z";
+        let parts = Templates::default().parts("o/n", body);
+        assert_eq!(
+            parts,
+            Parts {
+                prose: "It fails.\n".into(),
+                code: "{\"version\": \"1.2\"}\nport: 1.2\n".into(),
+                log: "12:30:00 start\nloaded\n12:30:01 end\n12:30:02 y\n[INFO] z\n".into(),
+                trace: "at f (/a.js:1:2)\n".into(),
+                versions: "Node: v20.1\n".into(),
+            }
         );
+    }
+
+    #[test]
+    fn templates_come_back_as_they_were_stored() {
+        let bodies = ["### What happened?\n\nx"; 5];
+        let templates = Templates::learn(bodies.iter().map(|body| ("o/n", *body)));
+        let lines = templates.to_lines();
+        assert_eq!(lines["o/n"][0], "### what happened?");
+        assert_eq!(Templates::from_lines(&lines).to_lines(), lines);
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! The words of issues and clauses: what ranking, clustering and filtering compare.
 //!
-//! [`markdown`] sets aside what is not the reporter's text, [`words`] splits text into terms, and [`vocabulary`]
-//! adds the document's words for those of other harnesses and languages. Nothing here renders or runs anything.
+//! [`markdown`] sets aside what is not the reporter's text and splits the rest into fields, [`words`] splits text into
+//! terms, [`vocabulary`] adds the document's words for those of other harnesses and languages, and [`mod@language`] notes
+//! the language. Nothing here renders or runs anything.
 
+pub mod language;
+mod line_kind;
 pub mod markdown;
 pub mod vocabulary;
 pub mod words;
@@ -18,10 +21,24 @@ use crate::domain::mining::IssueTerms;
 
 /// The terms of many issues at once: which lines belong to a form shows only in the whole.
 pub fn issues(issues: &[Issue], vocabulary: &Vocabulary) -> Vec<IssueTerms> {
-    let bodies = issues
-        .iter()
-        .map(|issue| (issue.key.repository.as_str(), issue.body.as_str()));
-    let templates = Templates::learn(bodies);
+    issues_by(issues, vocabulary, &templates(issues))
+}
+
+/// The lines that belong to forms, learned from all issues.
+pub fn templates(issues: &[Issue]) -> Templates {
+    Templates::learn(
+        issues
+            .iter()
+            .map(|issue| (issue.key.repository.as_str(), issue.body.as_str())),
+    )
+}
+
+/// The terms of issues, with lines of forms that were learned before.
+pub fn issues_by(
+    issues: &[Issue],
+    vocabulary: &Vocabulary,
+    templates: &Templates,
+) -> Vec<IssueTerms> {
     let mut known: HashSet<Arc<str>> = HashSet::new();
     let mut shared = |terms: Vec<String>| -> Vec<Arc<str>> {
         terms
@@ -40,7 +57,7 @@ pub fn issues(issues: &[Issue], vocabulary: &Vocabulary) -> Vec<IssueTerms> {
         .iter()
         .map(|issue| {
             let parts = templates.parts(&issue.key.repository, &issue.body);
-            let added = [&issue.title, &parts.prose, &parts.code]
+            let added = [&issue.title, &parts.prose, &parts.code, &parts.log]
                 .into_iter()
                 .flat_map(|text| vocabulary.added(text))
                 .collect();
@@ -48,7 +65,11 @@ pub fn issues(issues: &[Issue], vocabulary: &Vocabulary) -> Vec<IssueTerms> {
                 title: shared(words::terms(&issue.title)),
                 prose: shared(words::terms(&parts.prose)),
                 code: shared(words::terms(&parts.code)),
+                log: shared(words::terms(&parts.log)),
+                trace: shared(words::terms(&parts.trace)),
+                versions: shared(words::terms(&parts.versions)),
                 added: shared(added),
+                language: language::language(&issue.title, &parts.prose),
             }
         })
         .collect()

@@ -122,6 +122,11 @@ pub fn stem(word: &str) -> String {
     stem
 }
 
+/// A letter of a script without blanks between words: Chinese, Japanese, Korean.
+pub fn is_dense(letter: char) -> bool {
+    matches!(letter, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Word,
@@ -132,9 +137,7 @@ enum Kind {
 impl Kind {
     fn of(letter: char) -> Self {
         match letter {
-            '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' => {
-                Self::Dense
-            }
+            letter if is_dense(letter) => Self::Dense,
             '_' | '-' | '.' | '/' => Self::Word,
             letter if letter.is_alphanumeric() => Self::Word,
             _ => Self::Other,
@@ -307,5 +310,6 @@ mod tests {
         check("权限规则", &["权限", "限规", "规则"]);
         check("用edit工具", &["用", "edit", "工具"]);
         check("ファイル", &["ファ", "ァイ", "イル"]);
+        check("권한규칙", &["권한", "한규", "규칙"]);
     }
 }

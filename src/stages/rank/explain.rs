@@ -1,15 +1,18 @@
-//! Why an issue stands where it stands: its best clauses with the terms that matched.
+//! Why an issue stands where it stands: its best clauses with the terms that matched, and the fields that they stand in.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::{Config, N_CLAUSES_SHOWN, document, open};
+use crate::domain::clause::Clause;
 use crate::domain::issue::IssueKey;
-use crate::domain::mining::RankedIssue;
+use crate::domain::mining::{FIELDS, RankedIssue};
 use crate::methods::relevance;
 use crate::methods::text::words;
-use crate::stages::scoring::Scoring;
+use crate::stages::scoring::{Basis, Scoring};
 use crate::stages::{Context, Failure, Result};
-use crate::storage::issues;
+use crate::storage::{issues, ranking};
 
 #[derive(Debug, Serialize)]
 pub struct Explanation {
@@ -26,69 +29,107 @@ pub struct Explanation {
 pub struct MatchedTerms {
     pub clause: String,
     pub meaning: String,
-    /// Words of the clause with what each adds to its score, the most first.
-    pub terms: Vec<(String, f64)>,
+    /// What each field of the issue adds to the score of the clause.
+    pub fields: BTreeMap<&'static str, f64>,
+    /// Words of the clause, those that add most first.
+    pub terms: Vec<MatchedTerm>,
 }
 
-/// Explains a place in the ranking of what is stored now.
+#[derive(Debug, Serialize)]
+pub struct MatchedTerm {
+    pub word: String,
+    /// What it adds to the score of the clause: the sum over the fields.
+    pub score: f64,
+    pub fields: BTreeMap<&'static str, f64>,
+}
+
+/// Explains a place in the stored ranking, by what its scores go by.
 pub fn explain(context: &Context, config: &Config, key: &IssueKey) -> Result<Explanation> {
     let document = document(&context.project)?;
     let database = open(context)?;
-    let issues = issues::all(&database)?;
-    let issue_idx = issues
-        .iter()
-        .position(|issue| issue.key == *key)
-        .ok_or_else(|| {
-            Failure::user(format!("{key} was not collected")).hint("pipeline rank lists issues")
-        })?;
-    let scoring = Scoring::new(&issues, &document, &config.scoring)?;
-    let mut ranked = scoring
-        .ranking()
-        .into_iter()
-        .find(|ranked| ranked.key == *key)
-        .expect("every issue is ranked");
+    let issue = issues::get(&database, key)?.ok_or_else(|| {
+        Failure::user(format!("{key} was not collected")).hint("pipeline rank lists issues")
+    })?;
+    let stale = || Failure::user(format!("{key} is not ranked as it is now")).hint("pipeline rank");
+    let mut ranked = ranking::get(&database, key)?.ok_or_else(stale)?;
+    let stored = ranking::basis(&database)?.ok_or_else(stale)?;
+    if stored.settings != config.scoring.basis(&document)? {
+        return Err(stale());
+    }
+    let basis: Basis = serde_json::from_str(&stored.basis)?;
+    let of_issue = std::slice::from_ref(&issue);
+    let scoring = Scoring::by(basis, of_issue, &document, &config.scoring)?;
+    if scoring.ranking()[0].relevance != ranked.relevance {
+        return Err(stale());
+    }
     ranked.relevance.clauses.truncate(N_CLAUSES_SHOWN);
     let matched_terms = ranked
         .relevance
         .clauses
         .iter()
-        .filter_map(|best| {
-            let query = scoring
-                .queries
-                .iter()
-                .find(|query| query.clause == best.clause)?;
-            let n_terms = config.scoring.settings.weights.n_terms;
-            let mut terms: Vec<(String, f64)> =
-                relevance::normalised(query, &scoring.postings, issues.len(), n_terms)
-                    .into_iter()
-                    .filter_map(|(term, weight)| {
-                        let (_, score) = scoring.postings[term]
-                            .iter()
-                            .find(|(found, _)| *found == issue_idx)?;
-                        Some((term.to_owned(), weight * f64::from(*score)))
-                    })
-                    .collect();
-            terms.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-            let clause = document.clause(&best.clause)?;
-            let texts = [&clause.syntax, &clause.meaning, &clause.behaviour];
-            let readable = words::readable(texts.into_iter().map(String::as_str), |_| true);
-            for (term, _) in &mut terms {
-                if let Some(word) = readable.get(term) {
-                    term.clone_from(word);
-                }
-            }
-            Some(MatchedTerms {
-                clause: best.clause.to_string(),
-                meaning: clause.meaning.clone(),
-                terms,
-            })
-        })
-        .collect();
+        .filter_map(|best| matched(&scoring, document.clause(&best.clause)?, config))
+        .collect::<Result<_>>()?;
     Ok(Explanation {
-        title: issues[issue_idx].title.clone(),
-        url: issues[issue_idx].url.clone(),
-        n_issues: issues.len(),
+        title: issue.title,
+        url: issue.url,
+        n_issues: issues::counts(&database)?
+            .values()
+            .map(|count| count.n_issues as usize)
+            .sum(),
         ranked,
         matched_terms,
     })
+}
+
+/// What of the one issue of a scoring matches a clause; none when the clause has no query.
+fn matched(
+    scoring: &Scoring<'_>,
+    clause: &Clause,
+    config: &Config,
+) -> Option<Result<MatchedTerms>> {
+    let query = scoring
+        .queries
+        .iter()
+        .find(|query| query.clause == clause.id)?;
+    let texts = [&clause.syntax, &clause.meaning, &clause.behaviour];
+    let readable = words::readable(texts.into_iter().map(String::as_str), |_| true);
+    let n_terms = config.scoring.settings.weights.n_terms;
+    let mut of_clause: BTreeMap<&'static str, f64> = BTreeMap::new();
+    let mut terms = Vec::new();
+    for (term, weight) in relevance::normalised(query, &scoring.holders, n_terms) {
+        let found = match scoring.index.postings_by_field(term) {
+            Ok(found) => found,
+            Err(error) => return Some(Err(error.into())),
+        };
+        let fields: BTreeMap<&'static str, f64> = found
+            .into_iter()
+            .map(|(_, field_idx, score)| (FIELDS[field_idx], weight * f64::from(score)))
+            .filter(|(_, score)| *score > 0.0)
+            .collect();
+        if fields.is_empty() {
+            continue;
+        }
+        for (field, score) in &fields {
+            *of_clause.entry(field).or_default() += score;
+        }
+        terms.push(MatchedTerm {
+            word: readable
+                .get(term)
+                .cloned()
+                .unwrap_or_else(|| term.to_owned()),
+            score: fields.values().sum(),
+            fields,
+        });
+    }
+    terms.sort_by(|a, b| {
+        b.score
+            .total_cmp(&a.score)
+            .then_with(|| a.word.cmp(&b.word))
+    });
+    Some(Ok(MatchedTerms {
+        clause: clause.id.to_string(),
+        meaning: clause.meaning.clone(),
+        fields: of_clause,
+        terms,
+    }))
 }

@@ -93,6 +93,7 @@ async fn build(context: &Context, config: &Config) -> Result<Summary> {
         context,
         sandbox: Arc::clone(&sandbox),
         limits: config.sandboxes.limits.clone(),
+        install_limit: config.sandboxes.install_limit(),
         cells: sandboxes::cells(context, &config.sandboxes.cells)?,
         settings: config.check.clone(),
     };

@@ -68,6 +68,7 @@ async fn bench<'a>(context: &'a Context, config: &Config) -> Result<Bench<'a>> {
         context,
         sandbox: sandboxes::open(context, config.sandbox, &settings.image).await?,
         limits: settings.limits.clone(),
+        install_limit: settings.install_limit(),
         cells: sandboxes::cells(context, &settings.cells)?,
         settings: config.settings.clone(),
     })

@@ -84,6 +84,7 @@ pub struct Bench<'a> {
     pub context: &'a Context,
     pub sandbox: Arc<dyn Sandbox>,
     pub limits: Limits,
+    pub install_limit: Duration,
     pub cells: Cells,
     pub settings: Settings,
 }
@@ -176,6 +177,7 @@ async fn check_in(bench: &Bench<'_>, candidate: &Candidate, root: &Path) -> Resu
             install::install(
                 &*bench.sandbox,
                 limits,
+                bench.install_limit,
                 &frozen,
                 candidate,
                 &digest,

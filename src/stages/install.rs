@@ -13,12 +13,13 @@ use crate::adapters::sandbox::{CellSpec, Exit, Launch, Limits, Mount, Sandbox, S
 use crate::domain::candidate::Candidate;
 use crate::storage::candidates;
 
-const TIME_LIMIT: Duration = Duration::from_secs(300);
 const PORT: u16 = 8400;
 /// Where a candidate lies as it was delivered, while it is installed.
 const DELIVERED: &str = "/delivered";
 /// A tree that is being installed, below the frozen ones.
 const DRAFT: &str = ".new-";
+/// Characters at the end of what a script said that are told.
+const SAID_MOST: usize = 200;
 
 /// How an installation ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,10 +30,12 @@ pub enum Installed {
     Refused(String),
 }
 
-/// Installs the candidate and seals the result under its digest. `packages` are shown to its script.
+/// Installs the candidate and seals the result under its digest. `packages` are shown to its script, which is killed
+/// after `time_limit`.
 pub async fn install(
     sandbox: &dyn Sandbox,
     limits: &Limits,
+    time_limit: Duration,
     frozen: &Path,
     candidate: &Candidate,
     digest: &str,
@@ -68,18 +71,18 @@ pub async fn install(
         .to_vec(),
         cwd: CANDIDATE.to_owned(),
         stdin: Vec::new(),
-        time_limit: TIME_LIMIT,
+        time_limit,
         leave_running: false,
     };
     let ended = cell.launch(launch).await;
     cell.close().await.map_err(environment)?;
     let ended = ended.map_err(environment)?;
-    let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
+    let said = last_words(&ended.stderr);
     let refused = match ended.exit {
         Exit::Code(0) => None,
         Exit::Code(code) => Some(format!("install.sh ended with {code}: {said}")),
         Exit::Signal(signal) => Some(format!("install.sh died of signal {signal}: {said}")),
-        Exit::TimedOut => Some(format!("install.sh took over {} s", TIME_LIMIT.as_secs())),
+        Exit::TimedOut => Some(format!("install.sh took over {} s", time_limit.as_secs())),
         Exit::NotStarted(why) => Some(format!("install.sh did not start: {why}")),
     };
     if let Some(why) = refused {
@@ -95,6 +98,16 @@ pub async fn install(
             copied?;
             Ok(Installed::Tree(candidates::seal(&tree, frozen, digest)?))
         }
+    }
+}
+
+/// The end of what a script said. All of it stands with each case of the candidate, so it has to be short.
+fn last_words(said: &[u8]) -> String {
+    let said = String::from_utf8_lossy(said);
+    let said = said.trim();
+    match said.char_indices().rev().nth(SAID_MOST) {
+        None => said.to_owned(),
+        Some((start, _)) => format!("… {}", &said[start..]),
     }
 }
 

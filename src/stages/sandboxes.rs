@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +44,8 @@ pub struct Settings {
     pub most_cells: usize,
     /// How often a trial that our side broke is tried in all.
     pub attempts: u32,
+    /// How long a candidate's `install.sh` may take.
+    pub install_limit_s: u64,
     /// Where the folders of cells are made.
     pub cells: PathBuf,
     pub limits: Limits,
@@ -74,6 +77,10 @@ impl Settings {
             )));
         }
         Ok(settings)
+    }
+
+    pub fn install_limit(&self) -> Duration {
+        Duration::from_secs(self.install_limit_s)
     }
 
     pub fn jobs(&self) -> usize {

@@ -6,6 +6,7 @@
 //! `PIPELINE_TEST_DOCKER=1`.
 
 mod after;
+mod install;
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;

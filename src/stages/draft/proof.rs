@@ -46,6 +46,7 @@ impl Bench {
                     let installed = install::install(
                         &*sandbox,
                         &limits,
+                        config.sandboxes.install_limit(),
                         &frozen,
                         &candidate,
                         &digest,

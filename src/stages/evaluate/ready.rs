@@ -104,6 +104,7 @@ async fn installed(
     let installed = install::install(
         &*bench.sandbox,
         &adapted::limits(adapted.as_ref(), &config.settings.limits),
+        config.settings.install_limit(),
         &frozen,
         &candidate,
         &planned.digest,

@@ -201,7 +201,7 @@ fn nothing_active(markdown: &str) {
 }
 
 /// No control character but tabs and ends of lines, and nothing that changes the direction of text.
-fn harmless(name: &str, text: &str) {
+pub fn harmless(name: &str, text: &str) {
     let is_bad = |c: &char| {
         let control = c.is_control() && !matches!(c, '\n' | '\t');
         control

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{ExitCode, Output};
 use crate::domain::visible::{shortened, visible_line};
-use crate::methods::cases::story::{LaunchStory, Story};
+use crate::methods::cases::story::{LaunchStory, Story, tree};
 use crate::stages::case::{self, Config, Shown, Summary, Weight};
 use crate::stages::{Context, Result};
 
@@ -152,30 +152,9 @@ fn fixture(story: &Story, line: &mut impl FnMut(String)) {
     }
     line(String::new());
     line("laid before".to_owned());
-    let mut place = "";
-    let mut above: Vec<&str> = Vec::new();
-    for laid in &story.fixture {
-        if laid.place != place {
-            place = &laid.place;
-            above.clear();
-            line(format!("  {place}"));
-        }
-        let parts: Vec<&str> = laid.path.split('/').collect();
-        let (name, folders) = parts.split_last().expect("split yields at least one part");
-        let n_same = above
-            .iter()
-            .zip(folders)
-            .take_while(|(a, b)| a == b)
-            .count();
-        for (depth, folder) in folders.iter().enumerate().skip(n_same) {
-            line(format!("  {}{folder}/", "  ".repeat(depth + 1)));
-        }
-        line(format!(
-            "  {}{name}  {}",
-            "  ".repeat(folders.len() + 1),
-            laid.what
-        ));
-        above = folders.to_vec();
+    for told in tree(&story.fixture) {
+        let indent = "  ".repeat(told.depth + 1);
+        line(format!("{indent}{}  {}", told.name, told.what));
     }
 }
 

@@ -122,8 +122,28 @@ pub enum Verb {
     Approve,
     /// For an issue: not relevant.
     Reject,
+    /// The reviewer cannot say; somebody else should look.
+    Unsure,
+    /// A case has to be changed first; the reason says how.
+    Change,
+    /// A remark; it decides nothing.
+    Note,
     /// The reviewer's own last decision on the subject no longer counts.
     Undo,
+}
+
+impl Verb {
+    /// What was done, for people.
+    pub fn done(self) -> &'static str {
+        match self {
+            Self::Approve => "approved",
+            Self::Reject => "rejected",
+            Self::Unsure => "left unsure",
+            Self::Change => "sent back for a change",
+            Self::Note => "remarked on",
+            Self::Undo => "taken back",
+        }
+    }
 }
 
 /// One line. `digest` is that of what the reviewer saw, so that a later change shows.
@@ -153,7 +173,8 @@ pub fn standing(decisions: &[Decision]) -> std::collections::BTreeMap<Subject, D
                     stack.remove(idx);
                 }
             }
-            Verb::Approve | Verb::Reject => stack.push(decision.clone()),
+            Verb::Note => {}
+            _ => stack.push(decision.clone()),
         }
     }
     stacks
@@ -195,13 +216,15 @@ mod tests {
             let standing = standing(&made);
             assert_eq!(standing.values().next().map(|d| d.decision), expected);
         };
-        use Verb::{Approve, Reject, Undo};
+        use Verb::{Approve, Note, Reject, Undo, Unsure};
         check(&[("a", Approve)], Some(Approve));
         check(&[("a", Approve), ("a", Reject)], Some(Reject));
         check(&[("a", Approve), ("a", Reject), ("a", Undo)], Some(Approve));
         check(&[("a", Approve), ("b", Undo)], Some(Approve));
         check(&[("a", Approve), ("b", Reject), ("a", Undo)], Some(Reject));
         check(&[("a", Approve), ("a", Undo)], None);
+        check(&[("a", Unsure), ("b", Note)], Some(Unsure));
+        check(&[("a", Approve), ("a", Note), ("a", Undo)], None);
         check(&[], None);
     }
 }

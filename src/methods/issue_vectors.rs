@@ -65,6 +65,10 @@ impl<'a> Lexicon<'a> {
         }
     }
 
+    pub fn n_terms(&self) -> usize {
+        self.terms.len()
+    }
+
     pub fn term(&self, dim: u32) -> &'a str {
         self.terms[dim as usize]
     }

@@ -1,5 +1,6 @@
 //! Pure calculation: the random generator, the seed and the time are arguments.
 
+pub mod agreement;
 pub mod analysis;
 pub mod asking;
 pub mod cases;

@@ -43,7 +43,9 @@ pub fn yields(facts: &Facts<'_>) -> Vec<Yield> {
     .map(|(method, kind)| {
         let mut decided: Vec<(Subject, Decision)> = standing(facts.decisions)
             .into_iter()
-            .filter(|(subject, _)| subject.kind == kind)
+            .filter(|(subject, one)| {
+                subject.kind == kind && matches!(one.decision, Verb::Approve | Verb::Reject)
+            })
             .collect();
         decided.sort_by(|(_, a), (_, b)| (&b.at, &b.on).cmp(&(&a.at, &a.on)));
         decided.truncate(WINDOW);

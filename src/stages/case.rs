@@ -175,6 +175,19 @@ fn near_copies(context: &Context, suite: &Suite) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
+/// The suite with the variants that wait to join it, and what cannot be read of both; what is in the suite prevails.
+pub fn with_variants(context: &Context) -> (Suite, Vec<Finding>) {
+    let (suite, mut unreadable) = suite::read_what_can_be(&context.project.cases());
+    let variants = context.project.variants();
+    if !variants.is_dir() {
+        return (suite, unreadable);
+    }
+    let (waiting, found) = suite::read_what_can_be(&variants);
+    unreadable.extend(found);
+    let both = waiting.all().chain(suite.all()).cloned();
+    (Suite::new(both), unreadable)
+}
+
 /// What a case says, for a reader.
 #[derive(Debug, Serialize)]
 pub struct Shown {
@@ -188,9 +201,12 @@ pub struct Shown {
 pub fn show(context: &Context, name: &str) -> Result<Shown> {
     let document: Document = documents::read(&context.project.document())
         .map_err(|findings| Failure::findings(&findings))?;
-    let (suite, unreadable) = suite::read_what_can_be(&context.project.cases());
+    let (suite, unreadable) = with_variants(context);
     let wanted = name.trim_end_matches(".toml");
-    let wanted = wanted.strip_prefix("cases/").unwrap_or(wanted);
+    let wanted = ["cases/", "data/variants/"]
+        .iter()
+        .find_map(|folder| wanted.strip_prefix(folder))
+        .unwrap_or(wanted);
     let of_name: Vec<&Case> = suite
         .all()
         .filter(|case| case.id.name() == wanted)

@@ -1,9 +1,17 @@
 //! What waits for a reviewer, and what reviewers decide. The files below `reviews/` are the truth; the database and
 //! the folders follow them.
 
+mod cases;
+mod desk;
+mod double;
+mod known;
 mod read;
 mod simulate;
 mod text;
+
+pub use cases::{Changed, Dossier, Proof, Tried, dossier, try_out};
+pub use desk::{Alike, Beside, Desk, Filter, Progress, Reader, Sheet, Standing, State};
+pub use double::{Double, double};
 
 pub use read::{
     Config as ReadConfig, Order, Summary as ReadSummary, Unread, read, reading, record,
@@ -20,8 +28,11 @@ use crate::domain::case::{Case, CaseId, Method};
 use crate::domain::clause::ClauseId;
 use crate::domain::decision::{self, Decision, Subject, SubjectKind, Verb, standing};
 use crate::domain::digest;
+use crate::domain::issue::{Issue, IssueKey};
+use crate::domain::mining::RankedIssue;
 use crate::domain::suite::{Suite, control_id};
 use crate::storage::database::Database;
+use crate::storage::reviews::ReviewsError;
 use crate::storage::{clusters, differences, issues, ranking, reviews, suite};
 
 /// Something that can be decided on.
@@ -41,8 +52,9 @@ pub struct Item {
 }
 
 impl Item {
-    fn waits(&self) -> bool {
-        self.decided.is_none() || self.changed
+    pub fn waits(&self) -> bool {
+        let is_open = |made: &Decision| made.decision == Verb::Unsure;
+        self.decided.as_ref().is_none_or(is_open) || self.changed
     }
 }
 
@@ -112,19 +124,47 @@ pub struct Decided {
 }
 
 pub fn decide(context: &Context, saying: Saying) -> Result<Decided> {
-    settle(context)?;
+    Ok(decide_if(context, saying, |_| true)?.expect("anything is expected"))
+}
+
+/// The same, unless what was decided so far on subjects of this kind is not what is expected: then nothing is written,
+/// and the answer is none.
+pub fn decide_if(
+    context: &Context,
+    saying: Saying,
+    is_expected: impl FnOnce(&[Decision]) -> bool,
+) -> Result<Option<Decided>> {
+    let is_case = saying.subject.kind == SubjectKind::Case;
+    if is_case {
+        settle(context)?;
+    }
     if saying.by.trim().is_empty() {
         return Err(Failure::user("nobody knows who decides")
             .hint("add --by NAME, or set PIPELINE_REVIEWER, or git config user.name"));
     }
-    if saying.verb != Verb::Undo && saying.why.trim().is_empty() {
+    // Issues are read by the thousand.
+    let is_reading = saying.subject.kind == SubjectKind::Issue && saying.verb != Verb::Note;
+    if saying.verb != Verb::Undo && !is_reading && saying.why.trim().is_empty() {
         return Err(Failure::user("a decision has a reason").hint("add --why TEXT"));
+    }
+    if saying.verb == Verb::Change && !is_case {
+        return Err(Failure::user("only cases are sent back for a change"));
     }
     let item = find(context, &saying.subject)?;
     if saying.verb == Verb::Undo && n_standing(context, &saying.subject, &saying.by)? == 0 {
         return Err(Failure::user(format!(
             "{} has no decision on {} to take back",
             saying.by, saying.subject
+        )));
+    }
+    if is_case && matches!(saying.verb, Verb::Approve | Verb::Reject) && !moves(context, &item)? {
+        return Err(Failure::user(format!(
+            "{} is in the suite and was no variant",
+            saying.subject
+        ))
+        .hint(format!(
+            "pipeline review change {} --why TEXT",
+            saying.subject
         )));
     }
     let decision = Decision {
@@ -150,13 +190,38 @@ pub fn decide(context: &Context, saying: Saying) -> Result<Decided> {
             return Err(Failure::user(what).hint(format!("{to_do} in {file}")));
         }
     }
-    reviews::append(&context.project.reviews(), &decision).kind(Kind::Environment)?;
-    settle(context)?;
-    let moved_to = match decision.on.kind {
-        SubjectKind::Case => place_of(context, &decision.on.id),
-        _ => None,
-    };
-    Ok(Decided { decision, moved_to })
+    match reviews::append_if(&context.project.reviews(), &decision, is_expected) {
+        Err(ReviewsError::Meanwhile(_)) => return Ok(None),
+        Err(error @ ReviewsError::Line { .. }) => return Err(error).kind(Kind::Settings),
+        written => written.kind(Kind::Environment)?,
+    }
+    let mut moved_to = None;
+    if is_case {
+        settle(context)?;
+        moved_to = place_of(context, &decision.on.id);
+    }
+    Ok(Some(Decided { decision, moved_to }))
+}
+
+/// Whether a case joins the suite or leaves it by a decision: one that waits, or that did before it was decided on.
+fn moves(context: &Context, item: &Item) -> Result<bool> {
+    let waiting = context.project.variants().join(file_of(&item.subject.id));
+    let was_decided = made(context, SubjectKind::Case)?.iter().any(|made| {
+        made.on == item.subject && matches!(made.decision, Verb::Approve | Verb::Reject)
+    });
+    Ok(waiting.exists() || was_decided)
+}
+
+/// Cases of the suite that nobody has decided on, with their titles.
+pub fn undecided_cases(context: &Context) -> Result<Vec<(String, String)>> {
+    let decided = standing(&made(context, SubjectKind::Case)?);
+    let cases = read_or_none(&context.project.cases());
+    let is_decided = |case: &&Case| decided.keys().any(|subject| subject.id == case.id.as_str());
+    Ok(cases
+        .tests()
+        .filter(|case| !is_decided(case))
+        .map(|case| (case.id.to_string(), case.title.clone()))
+        .collect())
 }
 
 /// Makes the folders follow the decisions: approved variants and the controls that gate them lie in `cases/`, all
@@ -168,7 +233,11 @@ fn settle(context: &Context) -> Result<()> {
     let standing = standing(&decisions);
     let (suite, waiting) = (context.project.cases(), context.project.variants());
     let mut controls = BTreeSet::new();
-    for on in decisions.iter().map(|decision| &decision.on) {
+    // A remark moves nothing, nor does a case that is only sent back.
+    let moving = decisions
+        .iter()
+        .filter(|made| matches!(made.decision, Verb::Approve | Verb::Reject));
+    for on in moving.map(|decision| &decision.on) {
         let approved = standing
             .get(on)
             .is_some_and(|made| made.decision == Verb::Approve);
@@ -234,7 +303,8 @@ fn n_standing(context: &Context, subject: &Subject, by: &str) -> Result<usize> {
         if one.on == *subject && one.by == by {
             n = match one.decision {
                 Verb::Undo => n.saturating_sub(1),
-                Verb::Approve | Verb::Reject => n + 1,
+                Verb::Note => n,
+                _ => n + 1,
             };
         }
     }
@@ -246,16 +316,22 @@ fn made(context: &Context, kind: SubjectKind) -> Result<Vec<Decision>> {
 }
 
 fn find(context: &Context, subject: &Subject) -> Result<Item> {
-    items(context, subject.kind)?
-        .into_iter()
-        .find(|item| item.subject == *subject)
-        .map_or_else(|| undecided(context, subject), |item| Ok(Some(item)))?
-        .ok_or_else(|| {
-            Failure::user(format!("there is no {subject}")).hint(format!(
-                "pipeline review list --all --kind {}",
-                subject.kind.as_str()
-            ))
-        })
+    let found = match subject.kind {
+        SubjectKind::Issue => match subject.id.parse() {
+            Ok(key) => issue_item(context, &key)?,
+            Err(message) => return Err(Failure::user(message)),
+        },
+        kind => items(context, kind)?
+            .into_iter()
+            .find(|item| item.subject == *subject)
+            .map_or_else(|| undecided(context, subject), |item| Ok(Some(item)))?,
+    };
+    found.ok_or_else(|| {
+        Failure::user(format!("there is no {subject}")).hint(format!(
+            "pipeline review list --all --kind {}",
+            subject.kind.as_str()
+        ))
+    })
 }
 
 fn items(context: &Context, kind: SubjectKind) -> Result<Vec<Item>> {
@@ -271,22 +347,27 @@ fn items(context: &Context, kind: SubjectKind) -> Result<Vec<Item>> {
     Ok(found
         .into_iter()
         .map(|found| {
-            let subject = Subject { kind, id: found.id };
+            let id = found.id.clone();
+            let subject = Subject { kind, id };
             let decided = standing.get(&subject).cloned();
-            Item {
-                // A decision without a digest was written by hand; it stands whatever changes.
-                changed: decided
-                    .as_ref()
-                    .is_some_and(|one| !one.digest.is_empty() && one.digest != found.digest),
-                decided,
-                subject,
-                title: found.title,
-                clause: found.clause,
-                why: found.why,
-                digest: found.digest,
-            }
+            item(subject, found, decided)
         })
         .collect())
+}
+
+fn item(subject: Subject, found: Found, decided: Option<Decision>) -> Item {
+    Item {
+        // A decision without a digest was written by hand; it stands whatever changes.
+        changed: decided
+            .as_ref()
+            .is_some_and(|one| !one.digest.is_empty() && one.digest != found.digest),
+        decided,
+        subject,
+        title: found.title,
+        clause: found.clause,
+        why: found.why,
+        digest: found.digest,
+    }
 }
 
 struct Found {
@@ -309,23 +390,44 @@ fn issue_items(context: &Context) -> Result<Vec<Found>> {
         .map(|issue| {
             let ranked = ranked.get(&issue.key);
             let place = ranked.map_or(u64::MAX, |ranked| ranked.place);
-            let one = Found {
-                id: issue.key.to_string(),
-                digest: issues::digest_of(&issue),
-                title: issue.title,
-                clause: ranked
-                    .and_then(|ranked| ranked.relevance.clauses.first())
-                    .map(|best| best.clause.clone()),
-                why: match ranked {
-                    Some(ranked) => format!("place {} of the ranking, not read", ranked.place),
-                    None => "not ranked, not read".to_owned(),
-                },
-            };
-            (place, one)
+            (place, issue_found(issue, ranked))
         })
         .collect();
     found.sort_by(|(a_place, a), (b_place, b)| (a_place, &a.id).cmp(&(b_place, &b.id)));
     Ok(found.into_iter().map(|(_, found)| found).collect())
+}
+
+fn issue_found(issue: Issue, ranked: Option<&RankedIssue>) -> Found {
+    Found {
+        id: issue.key.to_string(),
+        digest: issues::digest_of(&issue),
+        title: issue.title,
+        clause: ranked
+            .and_then(|ranked| ranked.relevance.clauses.first())
+            .map(|best| best.clause.clone()),
+        why: match ranked {
+            Some(ranked) => format!("place {} of the ranking, not read", ranked.place),
+            None => "not ranked, not read".to_owned(),
+        },
+    }
+}
+
+/// One issue, without a look at all the others.
+fn issue_item(context: &Context, key: &IssueKey) -> Result<Option<Item>> {
+    let database = database(context)?;
+    let Some(issue) = issues::get(&database, key)? else {
+        return Ok(None);
+    };
+    let ranked = ranking::get(&database, key)?;
+    let subject = Subject {
+        kind: SubjectKind::Issue,
+        id: key.to_string(),
+    };
+    let mut decisions = made(context, SubjectKind::Issue)?;
+    decisions.retain(|decision| decision.on == subject);
+    let decided = standing(&decisions).remove(&subject);
+    let found = issue_found(issue, ranked.as_ref());
+    Ok(Some(item(subject, found, decided)))
 }
 
 fn cluster_items(context: &Context) -> Result<Vec<Found>> {
@@ -406,11 +508,15 @@ fn pair_found(database: &Database, id: &str) -> Result<Option<Found>> {
     }))
 }
 
-/// Any two collected issues can be decided on, and any cluster that the filter looked at.
+/// Any two collected issues can be decided on, any cluster that the filter looked at, and any case of the suite.
 fn undecided(context: &Context, subject: &Subject) -> Result<Option<Item>> {
     let found = match subject.kind {
         SubjectKind::Pair => pair_found(&database(context)?, &subject.id)?,
         SubjectKind::Drop => drop_found(&database(context)?, &subject.id)?,
+        SubjectKind::Case => read_or_none(&context.project.cases())
+            .get(&CaseId::new(subject.id.as_str()))
+            .filter(|case| !case.is_control())
+            .map(|case| case_found(case, "a case of the suite")),
         _ => None,
     };
     Ok(found.map(|found| Item {

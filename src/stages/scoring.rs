@@ -118,7 +118,7 @@ pub struct Basis {
 pub struct Scoring<'a> {
     issues: &'a [Issue],
     weights: &'a Weights,
-    templates: Templates,
+    pub templates: Templates,
     pub terms: Vec<IssueTerms>,
     outside: Outside,
     pub queries: Vec<ClauseQuery>,

@@ -143,6 +143,32 @@ pub fn rename(transaction: &Transaction<'_>, old: &str, new: &str) -> Result<(),
     Ok(())
 }
 
+/// What a list shows of an issue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    pub key: IssueKey,
+    pub title: String,
+    /// As [`digest_of`] the whole issue.
+    pub digest: String,
+}
+
+/// The heads of all issues, in the order of their keys.
+pub fn heads(database: &Database) -> Result<Vec<Head>, DatabaseError> {
+    Ok(database
+        .connection()
+        .prepare(
+            "SELECT repository, number, title, digest FROM collect_issues ORDER BY repository, number",
+        )?
+        .query_map([], |row| {
+            Ok(Head {
+                key: key(row)?,
+                title: row.get(2)?,
+                digest: row.get(3)?,
+            })
+        })?
+        .collect::<Result<_, _>>()?)
+}
+
 /// All issues in the order of their keys.
 pub fn all(database: &Database) -> Result<Vec<Issue>, DatabaseError> {
     let mut issues = Vec::new();
@@ -351,6 +377,11 @@ mod tests {
             .map(|issue| issue.key.number)
             .collect();
         assert_eq!(numbers, [1, 2]);
+        let heads = heads(&database).expect("reads");
+        assert_eq!(
+            (&*heads[1].title, &heads[1].digest),
+            ("x", &digest_of(&sample(2, "x", None)))
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::database::{Database, DatabaseError};
 use super::issues;
+use crate::domain::clause::ClauseId;
 use crate::domain::issue::{Issue, IssueKey};
 use crate::domain::mining::{ClauseScore, RankedIssue, Relevance};
 
@@ -184,6 +185,27 @@ pub fn all(database: &Database) -> Result<BTreeMap<IssueKey, RankedIssue>, Datab
         .collect())
 }
 
+/// Place and best clause of every ranked issue.
+pub fn places(
+    database: &Database,
+) -> Result<BTreeMap<IssueKey, (u64, Option<ClauseId>)>, DatabaseError> {
+    let places = database
+        .connection()
+        .prepare("SELECT repository, number, place, clauses ->> '$[0].clause' FROM rank_issues")?
+        .query_map([], |row| {
+            let key = IssueKey {
+                repository: row.get(0)?,
+                number: row.get::<_, i64>(1)? as u64,
+            };
+            let clause: Option<String> = row.get(3)?;
+            // It was written from an id.
+            let clause = clause.and_then(|clause| clause.parse().ok());
+            Ok((key, (row.get::<_, i64>(2)? as u64, clause)))
+        })?
+        .collect::<Result<_, _>>()?;
+    Ok(places)
+}
+
 pub fn get(database: &Database, key: &IssueKey) -> Result<Option<RankedIssue>, DatabaseError> {
     let sql = format!("SELECT {COLUMNS} FROM rank_issues WHERE repository = ?1 AND number = ?2");
     Ok(database
@@ -288,6 +310,8 @@ mod tests {
         assert_eq!(top(&database, 1).expect("reads"), [ranked(1, 9)]);
         let key = ranked(2, 3).key;
         assert_eq!(get(&database, &key).expect("reads"), Some(ranked(2, 3)));
+        let clause = "a.b.c".parse().ok();
+        assert_eq!(places(&database).expect("reads")[&key], (2, clause));
         let languages = languages(&database).expect("reads");
         assert_eq!(
             languages,

@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::domain::decision::{Decision, SubjectKind};
+use crate::domain::decision::{Decision, Subject, SubjectKind};
 use crate::domain::place::Place;
 
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +16,9 @@ pub enum ReviewsError {
     },
     #[error("{place}: {message}")]
     Line { place: Place, message: String },
+    /// Something was written since the caller looked.
+    #[error("something was decided on {0} meanwhile")]
+    Meanwhile(Subject),
 }
 
 /// The file of a kind.
@@ -53,26 +56,54 @@ pub fn read(reviews: &Path, kind: SubjectKind) -> Result<Vec<Decision>, ReviewsE
 /// Appends one decision, and returns when it is on the disk. A torn last line is closed first.
 pub fn append(reviews: &Path, decision: &Decision) -> Result<(), ReviewsError> {
     let path = file(reviews, decision.on.kind);
-    let write = || -> std::io::Result<()> {
-        std::fs::create_dir_all(reviews)?;
-        let mut file = OpenOptions::new()
-            .create(true)
-            .read(true)
-            .append(true)
-            .open(&path)?;
-        file.lock()?;
-        let mut line = serde_json::to_vec(decision)?;
-        line.push(b'\n');
-        if torn(&mut file)? {
-            line.insert(0, b'\n');
-        }
-        file.write_all(&line)?;
-        file.sync_data()
-    };
-    write().map_err(|source| ReviewsError::File {
+    locked(reviews, &path)
+        .and_then(|file| write(file, decision))
+        .map_err(|source| ReviewsError::File { path, source })
+}
+
+/// The same, unless what was decided so far is not what it should be: nobody writes between that look and the line.
+pub fn append_if(
+    reviews: &Path,
+    decision: &Decision,
+    is_expected: impl FnOnce(&[Decision]) -> bool,
+) -> Result<(), ReviewsError> {
+    let path = file(reviews, decision.on.kind);
+    let fault = |source| ReviewsError::File {
         path: path.clone(),
         source,
-    })
+    };
+    let file = locked(reviews, &path).map_err(fault)?;
+    if !is_expected(&read(reviews, decision.on.kind)?) {
+        return Err(ReviewsError::Meanwhile(decision.on.clone()));
+    }
+    write(file, decision).map_err(fault)
+}
+
+/// The file, which nobody else writes until it is closed.
+fn locked(reviews: &Path, path: &Path) -> std::io::Result<File> {
+    std::fs::create_dir_all(reviews)?;
+    let file = OpenOptions::new()
+        .create(true)
+        .read(true)
+        .append(true)
+        .open(path)?;
+    file.lock()?;
+    Ok(file)
+}
+
+fn write(mut file: File, decision: &Decision) -> std::io::Result<()> {
+    let before = file.metadata()?.len();
+    let mut line = serde_json::to_vec(decision)?;
+    line.push(b'\n');
+    if torn(&mut file)? {
+        line.insert(0, b'\n');
+    }
+    let written = file.write_all(&line).and_then(|()| file.sync_data());
+    if written.is_err() {
+        // Half a line, as on a full disk, would be in everybody's way.
+        let _ = file.set_len(before);
+    }
+    written
 }
 
 fn torn(file: &mut File) -> std::io::Result<bool> {
@@ -105,6 +136,8 @@ mod tests {
         append(folder.path(), &decision("second")).expect("writes");
         let made = read(folder.path(), SubjectKind::Cluster).expect("reads");
         assert_eq!(made, [decision("first"), decision("second")]);
+        let late = append_if(folder.path(), &decision("late"), |made| made.len() == 1);
+        assert!(matches!(late, Err(ReviewsError::Meanwhile(_))), "{late:?}");
 
         let path = file(folder.path(), SubjectKind::Cluster);
         let mut text = std::fs::read_to_string(&path).expect("reads");

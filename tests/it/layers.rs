@@ -15,9 +15,15 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["methods", "storage", "adapters", "domain", "paths"],
     ),
     (
-        "cli",
+        "web",
         &[
             "stages", "methods", "storage", "adapters", "domain", "paths",
+        ],
+    ),
+    (
+        "cli",
+        &[
+            "web", "stages", "methods", "storage", "adapters", "domain", "paths",
         ],
     ),
 ];

@@ -59,6 +59,50 @@ pub struct ControlStory {
     pub differences: Vec<String>,
 }
 
+/// A line of the tree of what is laid: a place, a folder above, or an entry with what it is.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TreeLine {
+    /// 0 for a place.
+    pub depth: usize,
+    pub name: String,
+    /// Empty for places and folders above.
+    pub what: String,
+}
+
+/// The fixture as a tree, in its order.
+pub fn tree(fixture: &[Laid]) -> Vec<TreeLine> {
+    let mut lines = Vec::new();
+    let mut push = |depth: usize, name: &str, what: &str| {
+        lines.push(TreeLine {
+            depth,
+            name: name.to_owned(),
+            what: what.to_owned(),
+        });
+    };
+    let mut place = "";
+    let mut above: Vec<&str> = Vec::new();
+    for laid in fixture {
+        if laid.place != place {
+            place = &laid.place;
+            above.clear();
+            push(0, place, "");
+        }
+        let parts: Vec<&str> = laid.path.split('/').collect();
+        let (name, folders) = parts.split_last().expect("split yields at least one part");
+        let n_same = above
+            .iter()
+            .zip(folders)
+            .take_while(|(a, b)| a == b)
+            .count();
+        for (depth, folder) in folders.iter().enumerate().skip(n_same) {
+            push(depth + 1, &format!("{folder}/"), "");
+        }
+        push(folders.len() + 1, name, &laid.what);
+        above = folders.to_vec();
+    }
+    lines
+}
+
 pub fn tell(case: &Case, suite: &Suite) -> Story {
     let (kind, origin) = match &case.role {
         Role::Test {

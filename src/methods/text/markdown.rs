@@ -123,6 +123,68 @@ impl Templates {
     }
 }
 
+/// What a stretch of a body is, for a reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stretch {
+    Prose,
+    /// A fenced block: logs, settings, commands.
+    Code,
+    /// What the reporter did not write: the repository's form, HTML comments, empty answers.
+    Form,
+}
+
+impl Templates {
+    /// The whole body in stretches, nothing left out but the signs of fences; blank lines go with what is before them.
+    pub fn stretches(&self, repository: &str, body: &str) -> Vec<(Stretch, String)> {
+        let template = self.lines.get(repository);
+        let mut found: Vec<(Stretch, String)> = Vec::new();
+        let mut fence: Option<char> = None;
+        let mut in_comment = false;
+        for line in body.lines() {
+            let trimmed = line.trim();
+            if let Some(sign) = fence_sign(trimmed).filter(|_| !in_comment) {
+                match fence {
+                    None => {
+                        fence = Some(sign);
+                        found.push((Stretch::Code, String::new()));
+                        continue;
+                    }
+                    Some(open) if open == sign => {
+                        fence = None;
+                        found.push((Stretch::Prose, String::new()));
+                        continue;
+                    }
+                    Some(_) => {}
+                }
+            }
+            let opens = fence.is_none() && trimmed.starts_with("<!--");
+            let stretch = if fence.is_some() {
+                Stretch::Code
+            } else if in_comment || opens {
+                in_comment = !trimmed.contains("-->");
+                Stretch::Form
+            } else {
+                let known = |line: &str| template.is_some_and(|lines| lines.contains(line));
+                match normal(trimmed) {
+                    None => found.last().map_or(Stretch::Prose, |last| last.0),
+                    Some(line) if known(&line) => Stretch::Form,
+                    _ if is_check_box(trimmed) || is_empty_answer(trimmed) => Stretch::Form,
+                    _ => Stretch::Prose,
+                }
+            };
+            match found.last_mut() {
+                Some((last, text)) if *last == stretch => {
+                    text.push_str(line);
+                    text.push('\n');
+                }
+                _ => found.push((stretch, format!("{line}\n"))),
+            }
+        }
+        found.retain(|(_, text)| !text.trim().is_empty());
+        found
+    }
+}
+
 /// The lines of a body without those that open and close fences, and whether each stands in a fence.
 ///
 /// Some sources join all lines of a body: headings and check boxes inside a line begin a new one.
@@ -239,6 +301,27 @@ fn without_comments(body: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_body_falls_into_stretches() {
+        let form = "### What happened?\n";
+        let bodies = ["a\n", "b\n", "c\n"].map(|answer| format!("{form}{answer}"));
+        let templates = Templates::learn(bodies.iter().map(|body| ("o/n", body.as_str())));
+        let body = format!(
+            "{form}It <b>broke</b>.\n\n<!-- write\nhere -->\n```sh\nrun\n~~~\n```\nmore\n```\nopen"
+        );
+        let found = templates.stretches("o/n", &body);
+        let expected = [
+            (Stretch::Form, form),
+            (Stretch::Prose, "It <b>broke</b>.\n\n"),
+            (Stretch::Form, "<!-- write\nhere -->\n"),
+            (Stretch::Code, "run\n~~~\n"),
+            (Stretch::Prose, "more\n"),
+            (Stretch::Code, "open\n"),
+        ];
+        let found: Vec<(Stretch, &str)> = found.iter().map(|(s, t)| (*s, t.as_str())).collect();
+        assert_eq!(found, expected);
+    }
 
     fn check(body: &str, prose: &str, code: &str) {
         let parts = Templates::default().parts("o/n", body);

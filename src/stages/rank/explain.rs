@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{Config, N_CLAUSES_SHOWN, document, open};
+use crate::adapters::index::Index;
 use crate::domain::clause::Clause;
 use crate::domain::issue::IssueKey;
 use crate::domain::mining::{FIELDS, RankedIssue};
-use crate::methods::relevance;
+use crate::methods::relevance::{self, ClauseQuery, Holders};
 use crate::methods::text::words;
 use crate::stages::scoring::{Basis, Scoring};
 use crate::stages::{Context, Failure, Result};
@@ -63,12 +64,18 @@ pub fn explain(context: &Context, config: &Config, key: &IssueKey) -> Result<Exp
         return Err(stale());
     }
     ranked.relevance.clauses.truncate(N_CLAUSES_SHOWN);
-    let matched_terms = ranked
-        .relevance
-        .clauses
-        .iter()
-        .filter_map(|best| matched(&scoring, document.clause(&best.clause)?, config))
-        .collect::<Result<_>>()?;
+    let matching = Matching {
+        queries: &scoring.queries,
+        index: &scoring.index,
+        holders: &scoring.holders,
+        n_terms: config.scoring.settings.weights.n_terms,
+    };
+    let mut matched_terms = Vec::new();
+    for best in &ranked.relevance.clauses {
+        if let Some(clause) = document.clause(&best.clause) {
+            matched_terms.extend(matching.of(0, clause)?);
+        }
+    }
     Ok(Explanation {
         title: issue.title,
         url: issue.url,
@@ -81,55 +88,60 @@ pub fn explain(context: &Context, config: &Config, key: &IssueKey) -> Result<Exp
     })
 }
 
-/// What of the one issue of a scoring matches a clause; none when the clause has no query.
-fn matched(
-    scoring: &Scoring<'_>,
-    clause: &Clause,
-    config: &Config,
-) -> Option<Result<MatchedTerms>> {
-    let query = scoring
-        .queries
-        .iter()
-        .find(|query| query.clause == clause.id)?;
-    let texts = [&clause.syntax, &clause.meaning, &clause.behaviour];
-    let readable = words::readable(texts.into_iter().map(String::as_str), |_| true);
-    let n_terms = config.scoring.settings.weights.n_terms;
-    let mut of_clause: BTreeMap<&'static str, f64> = BTreeMap::new();
-    let mut terms = Vec::new();
-    for (term, weight) in relevance::normalised(query, &scoring.holders, n_terms) {
-        let found = match scoring.index.postings_by_field(term) {
-            Ok(found) => found,
-            Err(error) => return Some(Err(error.into())),
+/// What the words that matched are found from.
+pub struct Matching<'a> {
+    pub queries: &'a [ClauseQuery],
+    pub index: &'a Index,
+    pub holders: &'a Holders,
+    /// Terms of a clause that count.
+    pub n_terms: usize,
+}
+
+impl Matching<'_> {
+    /// What of an issue, by its position in the index, matches a clause; none when the clause has no query.
+    pub fn of(&self, issue_idx: usize, clause: &Clause) -> Result<Option<MatchedTerms>> {
+        let mut queries = self.queries.iter();
+        let Some(query) = queries.find(|query| query.clause == clause.id) else {
+            return Ok(None);
         };
-        let fields: BTreeMap<&'static str, f64> = found
-            .into_iter()
-            .map(|(_, field_idx, score)| (FIELDS[field_idx], weight * f64::from(score)))
-            .filter(|(_, score)| *score > 0.0)
-            .collect();
-        if fields.is_empty() {
-            continue;
+        let texts = [&clause.syntax, &clause.meaning, &clause.behaviour];
+        let readable = words::readable(texts.into_iter().map(String::as_str), |_| true);
+        let mut of_clause: BTreeMap<&'static str, f64> = BTreeMap::new();
+        let mut terms = Vec::new();
+        for (term, weight) in relevance::normalised(query, self.holders, self.n_terms) {
+            let fields: BTreeMap<&'static str, f64> = self
+                .index
+                .postings_by_field(term)?
+                .into_iter()
+                .filter(|(found, _, _)| *found == issue_idx)
+                .map(|(_, field_idx, score)| (FIELDS[field_idx], weight * f64::from(score)))
+                .filter(|(_, score)| *score > 0.0)
+                .collect();
+            if fields.is_empty() {
+                continue;
+            }
+            for (field, score) in &fields {
+                *of_clause.entry(field).or_default() += score;
+            }
+            terms.push(MatchedTerm {
+                word: readable
+                    .get(term)
+                    .cloned()
+                    .unwrap_or_else(|| term.to_owned()),
+                score: fields.values().sum(),
+                fields,
+            });
         }
-        for (field, score) in &fields {
-            *of_clause.entry(field).or_default() += score;
-        }
-        terms.push(MatchedTerm {
-            word: readable
-                .get(term)
-                .cloned()
-                .unwrap_or_else(|| term.to_owned()),
-            score: fields.values().sum(),
-            fields,
+        terms.sort_by(|a, b| {
+            b.score
+                .total_cmp(&a.score)
+                .then_with(|| a.word.cmp(&b.word))
         });
+        Ok(Some(MatchedTerms {
+            clause: clause.id.to_string(),
+            meaning: clause.meaning.clone(),
+            fields: of_clause,
+            terms,
+        }))
     }
-    terms.sort_by(|a, b| {
-        b.score
-            .total_cmp(&a.score)
-            .then_with(|| a.word.cmp(&b.word))
-    });
-    Some(Ok(MatchedTerms {
-        clause: clause.id.to_string(),
-        meaning: clause.meaning.clone(),
-        fields: of_clause,
-        terms,
-    }))
 }

@@ -18,7 +18,7 @@ use crate::storage::{documents, issues, ranking};
 mod explain;
 mod judge;
 
-pub use explain::{Explanation, explain};
+pub use explain::{Explanation, MatchedTerm, MatchedTerms, Matching, explain};
 pub use judge::{Judged, judge};
 
 #[derive(Debug, Clone)]

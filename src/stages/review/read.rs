@@ -98,7 +98,7 @@ pub fn read(context: &Context, config: &Config) -> Result<Summary> {
     }
     let labels = labels(context, &issues)?;
     let unread: Vec<usize> = (0..issues.len())
-        .filter(|idx| !labels.by_issue.contains_key(&issues[*idx].key))
+        .filter(|idx| !labels.holds(&issues[*idx].key))
         .collect();
     if let Some(n) = config.sample {
         draw(context, &issues, &unread, n)?;
@@ -106,7 +106,7 @@ pub fn read(context: &Context, config: &Config) -> Result<Summary> {
     let sample = samples::read(&context.project.reviews())
         .kind(Kind::Settings)?
         .pop();
-    let reading = labels.reading(&issues, sample.as_ref(), &config.settings.stop);
+    let reading = labels.reading(issues.len(), sample.as_ref(), &config.settings.stop);
     let place = |idx: &usize| {
         ranked
             .get(&issues[*idx].key)
@@ -139,16 +139,13 @@ pub fn read(context: &Context, config: &Config) -> Result<Summary> {
                 places,
                 &config.clustering.settings.weights,
             );
-            let read: Vec<(&Features, bool)> = issues
-                .iter()
-                .zip(&known)
-                .filter_map(|(issue, known)| Some((known, *labels.by_issue.get(&issue.key)?)))
-                .collect();
-            if let Some(learned) = feedback::learn(&read, &config.settings.feedback) {
+            let keys = issues.iter().map(|issue| &issue.key);
+            if let Some(learned) = labels.learn(keys, &known, &config.settings.feedback) {
                 order = Order::Learned;
                 sort(&mut next, &learned, &known);
                 for idx in next.iter().take(config.n.unwrap_or(config.settings.batch)) {
-                    let words = telling(&learned, &known[*idx], &lexicon, &issues[*idx]);
+                    let term = |dim| lexicon.term(dim);
+                    let words = telling(&learned, &known[*idx], term, &issues[*idx]);
                     words_of.insert(*idx, words);
                 }
             }
@@ -185,7 +182,7 @@ pub fn reading(context: &Context) -> Result<Option<Reading>> {
         .pop();
     let labels = labels(context, &issues)?;
     Ok(Some(labels.reading(
-        &issues,
+        issues.len(),
         sample.as_ref(),
         &settings.stop,
     )))
@@ -219,16 +216,64 @@ pub(super) fn sort(next: &mut [usize], learned: &Learned, known: &[Features]) {
 }
 
 /// What was said of collected issues.
-struct Labels {
-    by_issue: BTreeMap<IssueKey, bool>,
+#[derive(Debug, Default)]
+pub(super) struct Labels {
+    pub by_issue: BTreeMap<IssueKey, bool>,
     /// In the order of reading.
-    in_order: Vec<bool>,
+    pub in_order: Vec<bool>,
+    /// Those of which a reviewer could not say; nothing is learned from them, and they do not count as read.
+    pub unsure: BTreeSet<IssueKey>,
 }
 
 impl Labels {
-    fn reading(
+    /// From decisions on issues; those that are not collected play no part.
+    pub fn of(decisions: &[Decision], is_collected: impl Fn(&IssueKey) -> bool) -> Result<Self> {
+        let standing = standing(decisions);
+        let mut labels = Self::default();
+        for decision in decisions {
+            let key: IssueKey = decision.on.id.parse().map_err(|message: String| {
+                Failure::settings(format!("{}: {message}", decision.on))
+            })?;
+            // An issue is read when it is decided on first; what counts is the last word.
+            let Some(last) = standing.get(&decision.on) else {
+                continue;
+            };
+            if !is_collected(&key) || labels.holds(&key) {
+                continue;
+            }
+            if last.decision == Verb::Unsure {
+                labels.unsure.insert(key);
+            } else {
+                let relevant = last.decision == Verb::Approve;
+                labels.by_issue.insert(key, relevant);
+                labels.in_order.push(relevant);
+            }
+        }
+        Ok(labels)
+    }
+
+    /// Whether a reviewer has looked at an issue.
+    pub fn holds(&self, key: &IssueKey) -> bool {
+        self.by_issue.contains_key(key) || self.unsure.contains(key)
+    }
+
+    /// None while there is too little to learn from.
+    pub fn learn<'a>(
         &self,
-        issues: &[Issue],
+        keys: impl Iterator<Item = &'a IssueKey>,
+        known: &[Features],
+        settings: &feedback::Settings,
+    ) -> Option<Learned> {
+        let read: Vec<(&Features, bool)> = keys
+            .zip(known)
+            .filter_map(|(key, known)| Some((known, *self.by_issue.get(key)?)))
+            .collect();
+        feedback::learn(&read, settings)
+    }
+
+    pub fn reading(
+        &self,
+        n_issues: usize,
         sample: Option<&Sample>,
         settings: &stopping::Settings,
     ) -> Reading {
@@ -240,34 +285,15 @@ impl Labels {
             Some((labels.collect::<Option<_>>()?, sample.n_unread))
         });
         let sampled = sampled.as_ref().map(|(labels, n)| (labels.as_slice(), *n));
-        stopping::reading(&self.in_order, issues.len(), sampled, settings)
+        stopping::reading(&self.in_order, n_issues, sampled, settings)
     }
 }
 
 fn labels(context: &Context, issues: &[Issue]) -> Result<Labels> {
     let collected: BTreeSet<&IssueKey> = issues.iter().map(|issue| &issue.key).collect();
-    let decisions = made(context, SubjectKind::Issue)?;
-    let standing = standing(&decisions);
-    let mut labels = Labels {
-        by_issue: BTreeMap::new(),
-        in_order: Vec::new(),
-    };
-    for decision in &decisions {
-        let key: IssueKey =
-            decision.on.id.parse().map_err(|message: String| {
-                Failure::settings(format!("{}: {message}", decision.on))
-            })?;
-        // An issue is read when it is decided on first; what counts is the last word.
-        if let Some(last) = standing.get(&decision.on)
-            && collected.contains(&key)
-            && !labels.by_issue.contains_key(&key)
-        {
-            let relevant = last.decision == Verb::Approve;
-            labels.by_issue.insert(key, relevant);
-            labels.in_order.push(relevant);
-        }
-    }
-    Ok(labels)
+    Labels::of(&made(context, SubjectKind::Issue)?, |key| {
+        collected.contains(key)
+    })
 }
 
 /// Draws a sample, the same one as long as the same issues are unread.
@@ -297,10 +323,11 @@ fn draw(context: &Context, issues: &[Issue], unread: &[usize], n: usize) -> Resu
     samples::append(&context.project.reviews(), &sample).kind(Kind::Environment)
 }
 
-fn telling(
+/// The words that speak for an issue most, by what was learned.
+pub(super) fn telling<'a>(
     learned: &Learned,
     known: &Features,
-    lexicon: &Lexicon<'_>,
+    term: impl Fn(u32) -> &'a str,
     issue: &Issue,
 ) -> Vec<String> {
     let mut parts: Vec<(u32, f64)> = learned
@@ -308,10 +335,7 @@ fn telling(
         .filter(|(_, part)| *part > 0.0)
         .collect();
     parts.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let terms: Vec<&str> = parts
-        .into_iter()
-        .map(|(dim, _)| lexicon.term(dim))
-        .collect();
+    let terms: Vec<&str> = parts.into_iter().map(|(dim, _)| term(dim)).collect();
     let texts = [issue.title.as_str(), issue.body.as_str()];
     let readable = words::readable(texts.into_iter(), |term| terms.contains(&term));
     // Terms that the vocabulary added are no words of the issue.

@@ -1,0 +1,134 @@
+//! `review serve` in real Chromium: the keyboard, end to end, and a picture of each view in `target/pictures/`.
+
+use crate::chromium::{Browser, asked};
+use crate::review_page::{Server, ready, sample};
+
+const KEY: &str = "(document.querySelector('[name=on]') || {}).value";
+
+#[test]
+fn a_reviewer_reads_with_keys_alone() {
+    if !asked() {
+        return;
+    }
+    let project = sample();
+    let server = Server::start(&project, &["--by", "ana"]);
+    ready(&server.visitor("ana"));
+    let ours = format!("http://127.0.0.1:{}", server.port);
+    let mut browser = Browser::start();
+    browser.open(&format!("{ours}/?token={}", server.tokens[0].1));
+    assert_eq!(browser.text("location.pathname + location.search"), "/read");
+    let first = browser.text(KEY);
+    browser.picture("reading-light");
+    browser.dark(true);
+    browser.picture("reading-dark");
+    browser.dark(false);
+
+    let bar = "String(document.querySelector('.bar').getBoundingClientRect().bottom)";
+    let bottom = browser.text(bar);
+    let decided = |browser: &mut Browser, key: &str, said: &str| {
+        let on = browser.text(KEY);
+        browser.key(key);
+        browser.until(&format!(
+            "document.getElementById('done').textContent.includes({said:?}) && {KEY} !== {on:?}"
+        ));
+        on
+    };
+    decided(&mut browser, "a", "saved as relevant");
+    assert_eq!(browser.text(bar), bottom, "the bar stays where it is");
+    decided(&mut browser, "2", "saved as not relevant");
+    let third = decided(&mut browser, "u", "saved as unsure");
+    // Undo goes back to the issue, which then waits again.
+    browser.key("z");
+    browser.until(&format!(
+        "{KEY} === {third:?} && !document.querySelector('.decided')"
+    ));
+
+    // Letters in the box are text; Esc leaves it, the draft stays.
+    browser.key("n");
+    browser.until("document.activeElement.id === 'why'");
+    browser.write("axuz");
+    browser.key("a");
+    browser.key("Escape");
+    browser.until("document.activeElement.id !== 'why'");
+    browser.key("j");
+    browser.until(&format!("{KEY} !== {third:?}"));
+    browser.key("k");
+    browser.until(&format!(
+        "{KEY} === {third:?} && document.getElementById('why').value === 'axuza'"
+    ));
+    browser.key("n");
+    browser.key("Ctrl+Enter");
+    browser.until("document.getElementById('done').textContent.includes('note') && document.getElementById('why').value === ''");
+    assert!(
+        browser
+            .text("document.querySelector('aside').innerText")
+            .contains("axuza")
+    );
+
+    // The keys that are told are the keys that act.
+    browser.key("?");
+    browser.until("document.getElementById('keys').open");
+    let told = browser.text("document.querySelector('#keys dl').innerText");
+    for key in [
+        "Relevant",
+        "Not relevant",
+        "Unsure",
+        "Undo",
+        "Next",
+        "Reading",
+        "Progress",
+    ] {
+        assert!(told.contains(key), "{key}: {told}");
+    }
+    browser.picture("keys");
+    browser.key("Escape");
+    browser.until("!document.getElementById('keys').open");
+
+    browser.key("h");
+    browser.until("document.body.classList.contains('unmarked')");
+    browser.key("h");
+    browser.key("g");
+    browser.key("i");
+    browser.until("location.pathname === '/issues'");
+    browser.picture("issues");
+    browser.key("/");
+    browser.write("symlink");
+    browser.key("Enter");
+    browser.until("location.search.includes('symlink')");
+
+    // Keys without Ctrl can be turned off; then buttons act.
+    browser.open(&format!("{ours}/read"));
+    let here = browser.text(KEY);
+    browser.value("document.getElementById('letters').click()");
+    browser.key("a");
+    browser.value("document.querySelector('button[value=reject]').click()");
+    browser.until("document.getElementById('done').textContent.includes('not relevant')");
+    let last = std::fs::read_to_string(project.path("reviews/issues.jsonl")).expect("reads");
+    let last = last.lines().last().expect("a line");
+    assert!(
+        last.contains("\"reject\"") && last.contains(&here),
+        "{last}"
+    );
+
+    for (name, width, height) in [("reading-small", 390, 844), ("reading-low", 1280, 640)] {
+        browser.size(width, height);
+        browser.open(&format!("{ours}/read"));
+        assert_eq!(
+            browser.value("document.documentElement.scrollWidth <= innerWidth"),
+            Some(true.into()),
+            "{name}: nothing goes off sideways"
+        );
+        browser.picture(name);
+    }
+    browser.size(1280, 900);
+    browser.open(&format!("{ours}/progress"));
+    browser.picture("progress");
+    for page in ["/read", "/issues", "/progress"] {
+        browser.open(&format!("{ours}{page}"));
+        let counts = "[document.querySelectorAll('h1').length, document.querySelectorAll('main').length, document.querySelectorAll('[aria-live]').length].join()";
+        assert_eq!(browser.text(counts), "1,1,1", "{page}");
+        let unnamed = "[...document.querySelectorAll('button, a, input:not([type=hidden]), select, textarea')].filter((e) => !(e.textContent.trim() || (e.labels && e.labels.length) || e.getAttribute('aria-label'))).map((e) => e.outerHTML).join()";
+        assert_eq!(browser.text(unnamed), "", "{page}: everything has a name");
+    }
+    assert_eq!(browser.faults(&ours), [""; 0]);
+}

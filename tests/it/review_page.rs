@@ -1,0 +1,655 @@
+//! `review serve` over HTTP: who is let in, that decisions land in the files of the command line at once, and that two
+//! pages do not overwrite each other.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+
+use serde_json::Value;
+
+use crate::project::{Project, repository};
+
+/// A running server, killed when it is dropped.
+pub struct Server {
+    child: Child,
+    pub port: u16,
+    /// By reader: name and token.
+    pub tokens: Vec<(String, String)>,
+}
+
+impl Server {
+    pub fn start(project: &Project, arguments: &[&str]) -> Self {
+        let all = [&["review", "serve", "--port", "0"], arguments].concat();
+        let mut child = project
+            .command(&all)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("a pipe"));
+        let n_readers = arguments.iter().filter(|one| **one == "--by").count();
+        let (mut port, mut tokens) = (0, Vec::new());
+        for _ in 0..n_readers {
+            let mut line = String::new();
+            lines.read_line(&mut line).expect("an address");
+            let (name, url) = line.trim().split_once("  ").expect("name and address");
+            let (host, token) = url.split_once("/?token=").expect("a token");
+            port = host
+                .rsplit_once(':')
+                .expect("a port")
+                .1
+                .parse()
+                .expect("a number");
+            tokens.push((name.to_owned(), token.to_owned()));
+        }
+        Self {
+            child,
+            port,
+            tokens,
+        }
+    }
+
+    pub fn visitor(&self, name: &str) -> Visitor {
+        let (_, token) = self
+            .tokens
+            .iter()
+            .find(|(reader, _)| reader == name)
+            .expect("a reader");
+        Visitor {
+            port: self.port,
+            host: format!("127.0.0.1:{}", self.port),
+            origin: Some(format!("http://127.0.0.1:{}", self.port)),
+            cookie: Some(format!("review-{}={token}", self.port)),
+        }
+    }
+
+    /// As a crash would.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("kills");
+        self.child.wait().expect("ends");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Somebody who sends requests, with these headers.
+#[derive(Clone)]
+pub struct Visitor {
+    port: u16,
+    host: String,
+    origin: Option<String>,
+    cookie: Option<String>,
+}
+
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
+}
+
+impl Visitor {
+    pub fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, "")
+    }
+
+    pub fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+        let body = url::form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(fields)
+            .finish();
+        self.send("POST", path, &body)
+    }
+
+    /// The page of an issue.
+    pub fn issue(&self, key: &str) -> Answer {
+        let key = key.replace('/', "%2F").replace('#', "%23");
+        self.get(&format!("/read?issue={key}"))
+    }
+
+    /// Presses a button of the form of a page.
+    pub fn press(&self, page: &Answer, verb: &str, why: &str) -> Answer {
+        let value = |name: &str| page.hidden(name);
+        let fields = [
+            ("form", value("form")),
+            ("on", value("on")),
+            ("seen", value("seen")),
+            ("verb", verb.to_owned()),
+            ("why", why.to_owned()),
+        ];
+        let fields: Vec<(&str, &str)> = fields.iter().map(|(n, v)| (*n, v.as_str())).collect();
+        self.post("/decide", &fields)
+    }
+
+    fn send(&self, method: &str, path: &str, body: &str) -> Answer {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("connects");
+        let mut text = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n",
+            self.host
+        );
+        for (name, value) in [("Origin", &self.origin), ("Cookie", &self.cookie)] {
+            if let Some(value) = value {
+                text += &format!("{name}: {value}\r\n");
+            }
+        }
+        text += &format!(
+            "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(text.as_bytes()).expect("sends");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("answers");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        let status = head.split(' ').nth(1).expect("a status");
+        Answer {
+            status: status.parse().expect("a number"),
+            head: head.to_lowercase(),
+            body: body.to_owned(),
+        }
+    }
+}
+
+impl Answer {
+    /// The value of a hidden field.
+    fn hidden(&self, name: &str) -> String {
+        let sign = format!("name=\"{name}\" value=\"");
+        let at = self
+            .body
+            .find(&sign)
+            .unwrap_or_else(|| panic!("{name}: {}", self.body));
+        let rest = &self.body[at + sign.len()..];
+        rest[..rest.find('"').expect("it ends")].to_owned()
+    }
+}
+
+/// The sample, collected and ranked.
+pub fn sample() -> Project {
+    let project = Project::new();
+    let sample = repository().join("data/sample/issues.jsonl");
+    project.json(&["collect", "--from", sample.to_str().expect("UTF-8")]);
+    project.json(&["rank"]);
+    project
+}
+
+fn lines(project: &Project) -> Vec<Value> {
+    std::fs::read_to_string(project.path("reviews/issues.jsonl"))
+        .unwrap_or_default()
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
+}
+
+const HOSTILE: &str = concat!(
+    r#"{"repository":"o/n","number":1,"title":"<script>alert(1)</script> denied","html_url":"javascript:alert(1)","#,
+    r#""body":"<img src=x onerror=alert(2)> deny rule\n\n```\n</pre><script>alert(3)</script>\n```\n\u202ereversed"}"#,
+    "\n",
+    r#"{"repository":"o/n","number":2,"title":"Edit denied by a rule","body":"","html_url":"https://example.invalid/2"}"#,
+    "\n",
+);
+
+fn hostile() -> Project {
+    let project = Project::new();
+    project.write("issues.jsonl", HOSTILE);
+    project.json(&["collect", "--from", "issues.jsonl"]);
+    project.json(&["rank"]);
+    project
+}
+
+#[test]
+fn only_who_has_the_address_is_let_in() {
+    let project = hostile();
+    let server = Server::start(&project, &["--by", "ana"]);
+    let ana = server.visitor("ana");
+    let check = |visitor: &Visitor, status: u16| {
+        let got = visitor.get("/read");
+        assert_eq!(got.status, status, "{}", got.body);
+        got
+    };
+    let page = check(&ana, 200);
+    for expected in [
+        "default-src 'none'",
+        "frame-ancestors 'none'",
+        "x-content-type-options: nosniff",
+        "referrer-policy: same-origin",
+    ] {
+        assert!(page.head.contains(expected), "{expected}: {}", page.head);
+    }
+    assert!(!page.head.contains("access-control"), "{}", page.head);
+    check(
+        &Visitor {
+            cookie: None,
+            ..ana.clone()
+        },
+        403,
+    );
+    check(
+        &Visitor {
+            cookie: Some(format!("review-{}=0", server.port)),
+            ..ana.clone()
+        },
+        403,
+    );
+    check(
+        &Visitor {
+            host: format!("evil.invalid:{}", server.port),
+            ..ana.clone()
+        },
+        403,
+    );
+    check(
+        &Visitor {
+            host: format!("localhost:{}", server.port),
+            ..ana.clone()
+        },
+        200,
+    );
+
+    // What changes something needs our origin and a form of ours.
+    let pressed = |visitor: &Visitor, page: &Answer| visitor.press(page, "approve", "").status;
+    assert_eq!(
+        pressed(
+            &Visitor {
+                origin: None,
+                ..ana.clone()
+            },
+            &page
+        ),
+        403
+    );
+    let elsewhere = Some("http://evil.invalid".to_owned());
+    assert_eq!(
+        pressed(
+            &Visitor {
+                origin: elsewhere,
+                ..ana.clone()
+            },
+            &page
+        ),
+        403
+    );
+    let foreign = Answer {
+        body: page.body.replace(&page.hidden("form"), "0"),
+        ..page
+    };
+    assert_eq!(pressed(&ana, &foreign), 403);
+    assert_eq!(lines(&project), [Value::Null; 0]);
+
+    let first = Visitor {
+        cookie: None,
+        ..ana.clone()
+    }
+    .get(&format!("/?token={}", server.tokens[0].1));
+    assert_eq!(first.status, 303);
+    assert!(
+        first.head.contains("httponly; samesite=strict"),
+        "{}",
+        first.head
+    );
+    assert!(first.head.contains("location: /read"), "{}", first.head);
+    let wrong = Visitor {
+        cookie: None,
+        ..ana
+    }
+    .get("/?token=0");
+    assert_eq!(wrong.status, 403);
+}
+
+#[test]
+fn text_of_strangers_is_never_markup() {
+    let project = hostile();
+    let server = Server::start(&project, &["--by", "ana"]);
+    let ana = server.visitor("ana");
+    let page = ana.issue("o/n#1");
+    for bad in [
+        "<script>alert",
+        "<img",
+        "javascript:",
+        "\u{202e}",
+        "</pre><script",
+    ] {
+        assert!(!page.body.contains(bad), "{bad}: {}", page.body);
+    }
+    assert!(
+        page.body.contains("&lt;script&gt;alert(1)&lt;/script&gt;"),
+        "{}",
+        page.body
+    );
+    assert!(page.body.contains("⟨U+202E⟩reversed"), "{}", page.body);
+    let list = ana.get("/issues");
+    assert!(!list.body.contains("<script>alert"), "{}", list.body);
+    let odd = ana.get("/read?issue=%3Cscript%3Ealert(1)%3C/script%3E&done=approve&on=%3Cb%3E");
+    assert_eq!(odd.status, 404);
+    assert!(!odd.body.contains("<script>alert"), "{}", odd.body);
+}
+
+#[test]
+fn a_decision_is_in_the_file_before_the_page_answers_and_a_kill_loses_none() {
+    let project = sample();
+    let mut server = Server::start(&project, &["--by", "ana"]);
+    let ana = server.visitor("ana");
+    let mut said = Vec::new();
+    for (idx, verb) in ["approve", "reject", "unsure"].into_iter().enumerate() {
+        let page = ana.get("/read");
+        let on = page.hidden("on");
+        let answer = ana.press(
+            &page,
+            verb,
+            if idx == 1 {
+                " no test can show it "
+            } else {
+                ""
+            },
+        );
+        assert_eq!(answer.status, 303, "{}", answer.body);
+        said.push((on, verb));
+        let last = lines(&project).pop().expect("a line");
+        assert_eq!(last["on"], format!("issue:{}", said[idx].0));
+        assert_eq!(
+            (&last["decision"], &last["by"]),
+            (&verb.into(), &"ana".into())
+        );
+    }
+    assert_eq!(lines(&project)[1]["why"], "no test can show it");
+    server.kill();
+    let server = Server::start(&project, &["--by", "ana"]);
+    let ana = server.visitor("ana");
+    let page = ana.get("/read");
+    assert!(
+        page.body.contains("<b>2</b> of 95 read, <b>1</b> relevant"),
+        "{}",
+        page.body
+    );
+    assert!(said.iter().all(|(on, _)| *on != page.hidden("on")));
+    let unsure = ana.get("/issues?state=unsure");
+    assert!(
+        unsure.body.contains(&said[2].0) && !unsure.body.contains(&said[0].0),
+        "{}",
+        unsure.body
+    );
+
+    // The command line says the same, and what it writes is on the next page.
+    let listing = project.json(&["review", "read", "-n", "95"]);
+    assert_eq!(listing["reading"]["n_read"], 2);
+    let batch = listing["batch"].as_array().expect("a list");
+    assert_eq!(batch.len(), 92, "what is unsure is not offered again");
+    let key = page.hidden("on");
+    let subject = format!("issue:{key}");
+    project.json(&["review", "reject", &subject, "--by", "ben"]);
+    assert_ne!(ana.get("/read").hidden("on"), key);
+    assert!(ana.issue(&key).body.contains("Not relevant</b> by ben"));
+
+    // Undo goes to the last own decision, across a restart.
+    let answer = ana.post("/undo", &[("form", &page.hidden("form"))]);
+    assert_eq!(answer.status, 303, "{}", answer.body);
+    let back = said[2].0.replace('/', "%2f").replace('#', "%23");
+    assert!(
+        answer.head.contains(&format!("issue={back}")),
+        "{}",
+        answer.head
+    );
+    assert!(
+        ana.get("/read").body.contains("<b>3</b> of 95 read"),
+        "ben's counts"
+    );
+}
+
+#[test]
+fn two_pages_do_not_overwrite_each_other() {
+    let project = sample();
+    let server = Server::start(&project, &["--by", "ana", "--by", "ben"]);
+    let (ana, ben) = (server.visitor("ana"), server.visitor("ben"));
+    let key = ana.get("/read").hidden("on");
+    let (of_ana, of_ben) = (ana.issue(&key), ben.issue(&key));
+    assert_eq!(ana.press(&of_ana, "approve", "").status, 303);
+    let late = ben.press(&of_ben, "reject", "my <reason>");
+    assert_eq!(late.status, 409);
+    assert!(
+        late.body.contains("my &lt;reason&gt;"),
+        "what was written is kept: {}",
+        late.body
+    );
+    assert_eq!(
+        ana.press(&of_ana, "approve", "").status,
+        409,
+        "pressed twice"
+    );
+    assert_eq!(lines(&project).len(), 1);
+    // Who has seen the decision may say otherwise.
+    assert_eq!(ben.press(&ben.issue(&key), "reject", "").status, 303);
+    assert_eq!(lines(&project).len(), 2);
+
+    // Many at once: each line is whole, and of each issue only the first one counts.
+    let keys: Vec<String> = (0..8)
+        .map(|_| {
+            let page = ana.get("/read");
+            let key = page.hidden("on");
+            ana.press(&page, "unsure", "");
+            key
+        })
+        .collect();
+    let before = lines(&project).len();
+    std::thread::scope(|scope| {
+        for key in &keys {
+            let pages = [(&ana, ana.issue(key)), (&ben, ben.issue(key))];
+            for (visitor, page) in pages {
+                scope.spawn(move || visitor.press(&page, "approve", "at once"));
+            }
+        }
+    });
+    assert_eq!(lines(&project).len(), before + keys.len());
+}
+
+#[test]
+fn a_blind_reader_sees_nothing_of_others() {
+    let project = sample();
+    let server = Server::start(&project, &["--by", "ana", "--by", "ben", "--blind"]);
+    let (ana, ben) = (server.visitor("ana"), server.visitor("ben"));
+    let page = ana.get("/read");
+    let key = page.hidden("on");
+    let before = ben.issue(&key).body;
+    assert_eq!(ana.press(&page, "approve", "because of ana").status, 303);
+    assert_eq!(ben.issue(&key).body, before, "not a trace");
+    assert_eq!(ben.get("/read").hidden("on"), key);
+    assert_eq!(ben.press(&ben.issue(&key), "reject", "").status, 303);
+    assert_eq!(lines(&project).len(), 2);
+}
+
+#[test]
+fn reasons_likeness_and_search_come_with_all_issues() {
+    let project = sample();
+    let server = Server::start(&project, &["--by", "ana"]);
+    let ana = server.visitor("ana");
+    ready(&ana);
+    let page = ana.get("/read").body;
+    for expected in [
+        "Why it is here",
+        "class=\"words\"",
+        "<mark class=\"for\">",
+        "Place 1 of the ranking",
+    ] {
+        assert!(page.contains(expected), "{expected}: {page}");
+    }
+    let found = ana.get("/issues?text=symlink").body;
+    let n = |page: &str| page.matches("<tr>").count() - 1;
+    assert!((1..30).contains(&n(&found)), "{found}");
+    assert_eq!(n(&ana.get("/issues?text=symlink+qqqxyz").body), 0);
+    assert_eq!(n(&ana.get("/issues").body), 95);
+    let clause = ana.get("/issues?clause=tools.").body;
+    assert!((1..95).contains(&n(&clause)), "{clause}");
+    let progress = ana.get("/progress").body;
+    assert!(
+        progress.contains("read on: nothing is read yet"),
+        "{progress}"
+    );
+}
+
+/// Waits until all issues are read in.
+pub fn ready(visitor: &Visitor) {
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(120);
+    while visitor.get("/read").body.contains("id=\"waits\"") {
+        assert!(std::time::Instant::now() < end, "it never ends");
+        std::thread::yield_now();
+    }
+}
+
+const VARIANT: &str = r#"title    = "a <b>variant</b>"
+purpose  = "It waits."
+clause   = "tools.read.format"
+category = "headless"
+scenario = "boundary"
+origin   = { method = "expansion", seed = "headless/seed", variable = "tool" }
+
+[fixture]
+"src/a.txt" = "one\ntwo"
+
+[[launch]]
+route  = "headless"
+prompt = "read it"
+script = [
+  { call = "read", with = { path = "src/a.txt" } },
+  { say = "done" },
+]
+
+[[expect]]
+channel = "exit"
+equals  = 0
+"#;
+
+fn variant() -> Project {
+    let project = hostile();
+    project.write("data/variants/headless/v.toml", VARIANT);
+    let seed = VARIANT
+        .replace(
+            "origin   = { method = \"expansion\", seed = \"headless/seed\", variable = \"tool\" }",
+            "origin   = { method = \"document\" }",
+        )
+        .replace("src/a.txt", "src/b.txt");
+    project.write("cases/headless/seed.toml", &seed);
+    project
+}
+
+impl Visitor {
+    /// Presses a button of a case's page.
+    fn press_case(&self, page: &Answer, verb: &str, why: &str) -> Answer {
+        let value = |name: &str| page.hidden(name);
+        let fields = [
+            ("form", value("form")),
+            ("on", value("on")),
+            ("seen", value("seen")),
+            ("verb", verb.to_owned()),
+            ("why", why.to_owned()),
+        ];
+        let fields: Vec<(&str, &str)> = fields.iter().map(|(n, v)| (*n, v.as_str())).collect();
+        self.post("/case/decide", &fields)
+    }
+}
+
+#[test]
+fn a_case_is_told_and_joins_the_suite_when_it_is_approved() {
+    let project = variant();
+    let server = Server::start(&project, &["--by", "ana"]);
+    let ana = server.visitor("ana");
+    let list = ana.get("/cases").body;
+    assert!(
+        list.contains("Waiting for a decision: 1") && list.contains("In the suite: 1"),
+        "{list}"
+    );
+    let page = ana.get("/case?id=headless/v");
+    for expected in [
+        "a &lt;b&gt;variant&lt;/b&gt;",
+        "harness -p",
+        "calls read",
+        "exit code",
+        "Clause tools.read.format",
+        "<ins>+ &quot;src/a.txt&quot;",
+        "<del>- &quot;src/b.txt&quot;",
+        "It is in no certificate yet.",
+    ] {
+        assert!(page.body.contains(expected), "{expected}: {}", page.body);
+    }
+    assert_eq!(
+        ana.press_case(&page, "approve", "").status,
+        400,
+        "a decision on a case has a reason"
+    );
+    assert_eq!(ana.press_case(&page, "change", "name the file").status, 303);
+    let listing = project.json(&["review", "list", "--kind", "case", "--all"]);
+    assert_eq!(listing["items"][0]["decided"]["decision"], "change");
+    assert_eq!(
+        listing["n_waiting"], 2,
+        "the two issues: the case waits for its author"
+    );
+    assert!(project.path("data/variants/headless/v.toml").exists());
+    assert_eq!(ana.press_case(&page, "approve", "late").status, 409);
+
+    let page = ana.get("/case?id=headless/v");
+    assert!(
+        page.body.contains("sent back for a change"),
+        "{}",
+        page.body
+    );
+    assert_eq!(
+        ana.press_case(&page, "approve", "it tells two apart")
+            .status,
+        303
+    );
+    assert!(project.path("cases/headless/v.toml").exists());
+    let page = ana.get("/case?id=headless/v");
+    assert_eq!(ana.press_case(&page, "undo", "").status, 303);
+    assert!(project.path("data/variants/headless/v.toml").exists());
+
+    // What was no variant can be remarked on and sent back, not moved.
+    let page = ana.get("/case?id=headless/seed");
+    let refused = ana.press_case(&page, "reject", "no");
+    assert_eq!(refused.status, 400);
+    assert!(
+        refused.body.contains("is in the suite and was no variant"),
+        "{}",
+        refused.body
+    );
+    assert_eq!(ana.press_case(&page, "note", "good").status, 303);
+    assert!(project.path("cases/headless/seed.toml").exists());
+    assert_eq!(ana.get("/case?id=nothing/there").status, 400);
+}
+
+#[test]
+fn two_reviewers_see_how_far_they_agree() {
+    let project = sample();
+    let server = Server::start(&project, &["--by", "ana", "--by", "ben", "--blind"]);
+    let (ana, ben) = (server.visitor("ana"), server.visitor("ben"));
+    let votes = [
+        ("approve", "approve"),
+        ("reject", "reject"),
+        ("approve", "reject"),
+    ];
+    let mut last = String::new();
+    for (first, second) in votes {
+        let page = ana.get("/read");
+        last = page.hidden("on");
+        assert_eq!(ana.press(&page, first, "").status, 303);
+        assert_eq!(ben.press(&ben.issue(&last), second, "").status, 303);
+    }
+    let said = project.json(&["review", "agreement"]);
+    assert_eq!(said["n_twice"], 3);
+    // 2 of 3 agreed; by chance 2/3 × 1/3 + 1/3 × 2/3 = 4/9.
+    let kappa = said["agreements"][0]["kappa"].as_f64().expect("a figure");
+    assert!((kappa - 0.4).abs() < 1e-9, "{kappa}");
+    assert_eq!(said["conflicts"][0]["subject"], format!("issue:{last}"));
+    let page = ana.get("/agreement").body;
+    for expected in ["67 %", "0.40", "Conflicts: 1", &last] {
+        assert!(page.contains(expected), "{expected}: {page}");
+    }
+    // Whoever decides once more resolves it; the figures are of first votes.
+    assert_eq!(ana.press(&ana.issue(&last), "reject", "").status, 303);
+    let said = project.json(&["review", "agreement"]);
+    assert_eq!(said["conflicts"], serde_json::json!([]));
+    assert_eq!(
+        said["agreements"][0]["agreed"]
+            .as_f64()
+            .map(|share| share < 0.7),
+        Some(true)
+    );
+}

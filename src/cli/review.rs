@@ -1,5 +1,8 @@
 //! `pipeline review`.
 
+mod agreement;
+mod serve;
+
 use std::path::PathBuf;
 
 use clap::Subcommand;
@@ -8,10 +11,9 @@ use super::{ExitCode, Output, output};
 use crate::domain::decision::{Subject, SubjectKind, Verb};
 use crate::domain::visible::{shortened, visible, visible_line};
 use crate::stages::review::{
-    self, Decided, Double, Item, Listing, Order, ReadConfig, ReadSummary, Saying, Shown, Simulated,
+    self, Decided, Item, Listing, Order, ReadConfig, ReadSummary, Saying, Shown, Simulated,
 };
-use crate::stages::{Context, Failure, Result};
-use crate::web;
+use crate::stages::{Context, Result};
 
 /// Decisions are lines of the files below reviews/, made for git: append-only, one file a kind.
 #[derive(Debug, clap::Args)]
@@ -47,7 +49,7 @@ enum Action {
     ///
     /// Prints an address for each reviewer; whoever has it decides in that name. Decisions are the same lines of the same
     /// files as those of the other commands, on the disk before the page answers. The page loads nothing from elsewhere.
-    Serve(ServeArgs),
+    Serve(serve::Args),
     /// Show everything that is known of a subject
     Show { subject: Subject },
     /// Approve: an issue is relevant, a cluster or difference becomes a case, a variant joins the suite
@@ -114,19 +116,6 @@ struct ReadArgs {
 }
 
 #[derive(Debug, clap::Args)]
-struct ServeArgs {
-    /// Who decides, once for each reviewer; git's user.name unless said
-    #[arg(long, value_name = "NAME", env = "PIPELINE_REVIEWER")]
-    by: Vec<String>,
-    /// Let every reviewer read everything, without a sight of what others decided
-    #[arg(long)]
-    blind: bool,
-    /// The port on 127.0.0.1; 0 takes any that is free
-    #[arg(long, value_name = "N", default_value_t = 8642)]
-    port: u16,
-}
-
-#[derive(Debug, clap::Args)]
 struct SayingArgs {
     /// The reason; issues can do without
     #[arg(long, value_name = "TEXT")]
@@ -156,10 +145,10 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
         }
         Action::Read(args) => return read(args, context, output),
         Action::Agreement { kind } => {
-            output.result(&review::double(context, kind)?, double)?;
+            output.result(&review::double(context, kind)?, agreement::words)?;
             return Ok(ExitCode::Done);
         }
-        Action::Serve(args) => return serve(args, context, output),
+        Action::Serve(args) => return serve::run(args, context, output),
         Action::Show { subject } => {
             output.result(&review::show(context, &subject)?, shown)?;
             return Ok(ExitCode::Done);
@@ -211,60 +200,6 @@ fn read(args: ReadArgs, context: &Context, output: &Output) -> Result<ExitCode> 
         review::record(context, file, &by)?;
     }
     output.result(&review::read(context, &config)?, batch)?;
-    Ok(ExitCode::Done)
-}
-
-fn double(double: &Double) -> String {
-    let figure = |value: Option<f64>| value.map_or("n/a".to_owned(), |value| format!("{value:.3}"));
-    let rows = double.agreements.iter().map(|one| {
-        vec![
-            visible_line(&one.reviewers.0).into_owned(),
-            visible_line(&one.reviewers.1).into_owned(),
-            one.n_both.to_string(),
-            figure(one.agreed),
-            figure(one.kappa),
-            figure(one.ac1),
-        ]
-    });
-    let table = output::table(&["first", "second", "both", "agreed", "kappa", "AC1"], rows);
-    let conflicts = double.conflicts.iter().map(|conflict| {
-        let votes = conflict.votes.iter();
-        let votes: Vec<String> = votes
-            .map(|vote| format!("{} {}", vote.decision.done(), visible_line(&vote.by)))
-            .collect();
-        let subject = conflict.subject.to_string();
-        vec![visible_line(&subject).into_owned(), votes.join(", ")]
-    });
-    format!(
-        "{} voted on by two or more, {} by one\n\n{table}\n\n{}",
-        double.n_twice,
-        double.n_once,
-        output::table(&["conflict", "first votes"], conflicts)
-    )
-}
-
-fn serve(args: ServeArgs, context: &Context, output: &Output) -> Result<ExitCode> {
-    let mut readers = match args.by.is_empty() {
-        true => git_name().into_iter().collect(),
-        false => args.by,
-    };
-    readers.retain(|name| !name.trim().is_empty());
-    if readers.is_empty() {
-        return Err(Failure::user("nobody knows who decides")
-            .hint("add --by NAME, or set PIPELINE_REVIEWER, or git config user.name"));
-    }
-    let config = web::Config {
-        readers,
-        blind: args.blind,
-        port: args.port,
-        now: super::now,
-    };
-    web::serve(context.project.clone(), config, |addresses| {
-        output.result(&addresses, |addresses| {
-            let line = |one: &web::Address| format!("{}  {}", visible_line(&one.reader), one.url);
-            addresses.iter().map(line).collect::<Vec<_>>().join("\n")
-        })
-    })?;
     Ok(ExitCode::Done)
 }
 

@@ -5,6 +5,7 @@ mod cases;
 mod desk;
 mod double;
 mod known;
+mod mending;
 mod read;
 mod simulate;
 mod text;
@@ -12,6 +13,7 @@ mod text;
 pub use cases::{Changed, Dossier, Proof, Tried, dossier, try_out};
 pub use desk::{Alike, Beside, Desk, Filter, Progress, Reader, Sheet, Standing, State};
 pub use double::{Double, double};
+pub use mending::{Material, Mended, Mending, all_clusters, material, mend};
 
 pub use read::{
     Config as ReadConfig, Order, Summary as ReadSummary, Unread, read, reading, record,

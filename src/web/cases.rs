@@ -246,7 +246,7 @@ fn run_form(seat: &Seat, dossier: &Dossier) -> Markup {
                 input type="hidden" name="id" value=(dossier.story.id.as_str());
                 label { "on " select name="candidate" aria-label="Candidate" {
                     option value="reference" { "reference" }
-                    @for (name, _) in killers { option value=(format!("mutants/{name}")) { (name) } }
+                    @for (name, _) in killers { option value=(name) { (name) } }
                 } } " "
                 (button("run", "yes", "r", "Run", ""))
             }

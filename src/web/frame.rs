@@ -10,14 +10,16 @@ use crate::stages::review::Progress;
 pub enum Tab {
     Read,
     Issues,
+    Clusters,
     Cases,
     Agreement,
     Progress,
 }
 
-const TABS: [(Tab, &str, &str, &str); 5] = [
+const TABS: [(Tab, &str, &str, &str); 6] = [
     (Tab::Read, "/read", "Reading", "r"),
     (Tab::Issues, "/issues", "Issues", "i"),
+    (Tab::Clusters, "/clusters", "Clusters", "c"),
     (Tab::Cases, "/cases", "Cases", "p"),
     (Tab::Agreement, "/agreement", "Agreement", "d"),
     (Tab::Progress, "/progress", "Progress", "s"),

@@ -4,6 +4,7 @@
 
 mod agreement;
 mod cases;
+mod clusters;
 mod frame;
 mod guard;
 mod lists;
@@ -137,6 +138,9 @@ fn router(site: Arc<Site>) -> Router {
         .route("/case", get(cases::page))
         .route("/case/decide", post(cases::decide))
         .route("/case/run", post(cases::run))
+        .route("/clusters", get(clusters::list))
+        .route("/cluster", get(clusters::page))
+        .route("/cluster/mend", post(clusters::mend))
         .route("/agreement", get(agreement::page))
         .route("/style.css", get(style))
         .route("/keys.js", get(keys))

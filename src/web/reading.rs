@@ -85,7 +85,7 @@ fn read(site: &Site, seat: &Seat, asked: &Asked) -> Result<Html<String>, Refusal
     };
     let progress = desk.progress(reader)?;
     let main = match &key {
-        None => nothing(&form, &progress),
+        None => nothing(seat, &form, &progress),
         Some(key) => {
             let sheet = desk
                 .sheet(reader, key)?
@@ -132,7 +132,7 @@ fn done(asked: &Asked) -> Option<String> {
     }
 }
 
-fn nothing(form: &FilterForm, progress: &Progress) -> Markup {
+fn nothing(seat: &Seat, form: &FilterForm, progress: &Progress) -> Markup {
     html! {
         h1 { "Nothing waits here" }
         @if form.is_empty() {
@@ -141,13 +141,12 @@ fn nothing(form: &FilterForm, progress: &Progress) -> Markup {
             p { "No issue fits the filter. " a href="/read" { "Drop the filter" } }
         }
         p { a href="/progress" { "How far reading is" } " · " a href="/issues?state=unsure" { "What is unsure" } }
-        (undo_only())
+        form.bar method="post" action="/undo" {
+            input type="hidden" name="form" value=(seat.form);
+            input type="hidden" name="back" value=(form.query(&[]));
+            button data-keys="z" aria-keyshortcuts="z" { "Undo " kbd aria-hidden="true" { "z" } }
+        }
     }
-}
-
-/// Where there is nothing to decide, a decision can still be taken back: by the key, through the frame's form.
-fn undo_only() -> Markup {
-    html! { p.dim { "To take your last decision back, open it in the list of issues." } }
 }
 
 struct Page<'a> {

@@ -138,9 +138,7 @@ impl Browser {
     /// Opens an address, and waits until the page's script has run.
     pub fn open(&mut self, address: &str) {
         self.call("Page.navigate", json!({ "url": address }));
-        self.until(
-            "document.documentElement.dataset.ready === 'yes' && location.href !== 'about:blank'",
-        );
+        self.until("location.href !== 'about:blank'");
     }
 
     /// The value of an expression; none while a page gives way to the next.
@@ -158,12 +156,16 @@ impl Browser {
         value.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Waits until an expression is true.
+    /// Waits until a page is whole and an expression is true of it.
     pub fn until(&mut self, expression: &str) {
         let end = Instant::now() + PATIENCE;
-        while self.value(expression) != Some(Value::Bool(true)) {
-            let page = self.text("document.body ? document.body.innerText : ''");
-            assert!(Instant::now() < end, "never: {expression}\n{page}");
+        let whole = format!("document.documentElement.dataset.ready === 'yes' && ({expression})");
+        while self.value(&whole) != Some(Value::Bool(true)) {
+            if Instant::now() > end {
+                let page = self.text("location.href + ' ' + document.body.innerText");
+                panic!("never: {expression}\n{page}");
+            }
+            std::thread::sleep(Duration::from_millis(20));
         }
     }
 
@@ -182,8 +184,9 @@ impl Browser {
         let mut params = json!({
             "type": "keyDown", "key": key, "modifiers": modifiers, "windowsVirtualKeyCode": code,
         });
-        if key.len() == 1 && modifiers == 0 {
-            params["text"] = key.into();
+        if modifiers == 0 && (key.len() == 1 || key == "Enter") {
+            let text = if key == "Enter" { "\r" } else { key };
+            params["text"] = text.into();
         }
         self.call("Input.dispatchKeyEvent", params);
         let params = json!({ "type": "keyUp", "key": key, "modifiers": modifiers, "windowsVirtualKeyCode": code });

@@ -1,7 +1,7 @@
 //! `review serve` in real Chromium: the keyboard, end to end, and a picture of each view in `target/pictures/`.
 
 use crate::chromium::{Browser, asked};
-use crate::review_page::{Server, ready, sample};
+use crate::review_page::{Server, clustered, ready, sample, variant};
 
 const KEY: &str = "(document.querySelector('[name=on]') || {}).value";
 
@@ -17,7 +17,6 @@ fn a_reviewer_reads_with_keys_alone() {
     let mut browser = Browser::start();
     browser.open(&format!("{ours}/?token={}", server.tokens[0].1));
     assert_eq!(browser.text("location.pathname + location.search"), "/read");
-    let first = browser.text(KEY);
     browser.picture("reading-light");
     browser.dark(true);
     browser.picture("reading-dark");
@@ -123,12 +122,86 @@ fn a_reviewer_reads_with_keys_alone() {
     browser.size(1280, 900);
     browser.open(&format!("{ours}/progress"));
     browser.picture("progress");
-    for page in ["/read", "/issues", "/progress"] {
+    for page in [
+        "/read",
+        "/issues",
+        "/clusters",
+        "/cases",
+        "/agreement",
+        "/progress",
+    ] {
         browser.open(&format!("{ours}{page}"));
         let counts = "[document.querySelectorAll('h1').length, document.querySelectorAll('main').length, document.querySelectorAll('[aria-live]').length].join()";
         assert_eq!(browser.text(counts), "1,1,1", "{page}");
         let unnamed = "[...document.querySelectorAll('button, a, input:not([type=hidden]), select, textarea')].filter((e) => !(e.textContent.trim() || (e.labels && e.labels.length) || e.getAttribute('aria-label'))).map((e) => e.outerHTML).join()";
         assert_eq!(browser.text(unnamed), "", "{page}: everything has a name");
     }
+    assert_eq!(browser.faults(&ours), [""; 0]);
+}
+
+#[test]
+fn a_case_is_approved_with_keys_alone() {
+    if !asked() {
+        return;
+    }
+    let project = variant();
+    let server = Server::start(&project, &["--by", "ana"]);
+    let ours = format!("http://127.0.0.1:{}", server.port);
+    let mut browser = Browser::start();
+    browser.open(&format!("{ours}/?token={}", server.tokens[0].1));
+    browser.key("g");
+    browser.key("p");
+    browser.until("location.pathname === '/cases'");
+    browser.picture("cases");
+    browser.key("j");
+    browser.until("location.pathname === '/case'");
+    browser.picture("case-light");
+    browser.dark(true);
+    browser.picture("case-dark");
+    browser.dark(false);
+    // Without a reason the box asks for one, and nothing is sent.
+    browser.key("a");
+    browser.until("document.activeElement.id === 'why'");
+    browser.write("it tells two apart");
+    browser.key("Escape");
+    browser.key("a");
+    browser.until("location.pathname === '/cases' && document.getElementById('done').textContent.includes('approved')");
+    assert!(project.path("cases/headless/v.toml").exists());
+    assert_eq!(browser.faults(&ours), [""; 0]);
+}
+
+#[test]
+fn clusters_are_parted_and_merged_in_the_page() {
+    if !asked() {
+        return;
+    }
+    let project = clustered();
+    let server = Server::start(&project, &["--by", "ana"]);
+    let ours = format!("http://127.0.0.1:{}", server.port);
+    let mut browser = Browser::start();
+    browser.open(&format!("{ours}/?token={}", server.tokens[0].1));
+    browser.key("g");
+    browser.key("c");
+    browser.until("location.pathname === '/clusters'");
+    browser.picture("clusters");
+    let n = "document.querySelectorAll('tbody tr').length";
+    let before = browser.value(n);
+    browser.value("document.querySelector('tbody a').click()");
+    browser.until(
+        "location.pathname === '/cluster' && document.documentElement.dataset.ready === 'yes'",
+    );
+    browser.picture("cluster");
+    browser.value("document.querySelectorAll('[name=member]')[1].click()");
+    browser.key("n");
+    browser.write("another phenomenon");
+    browser.key("Escape");
+    browser.key("p");
+    browser.until("document.getElementById('done').textContent.includes('clusters now')");
+    browser.open(&format!("{ours}/clusters"));
+    let after = browser.value(n);
+    assert_eq!(
+        after.and_then(|n| n.as_u64()),
+        before.and_then(|n| n.as_u64()).map(|n| n + 1)
+    );
     assert_eq!(browser.faults(&ours), [""; 0]);
 }

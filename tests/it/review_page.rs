@@ -312,14 +312,13 @@ fn text_of_strangers_is_never_markup() {
     ] {
         assert!(!page.body.contains(bad), "{bad}: {}", page.body);
     }
+    assert!(page.body.contains("⟨U+202E⟩"), "{}", page.body);
+    let list = ana.get("/issues").body;
     assert!(
-        page.body.contains("&lt;script&gt;alert(1)&lt;/script&gt;"),
-        "{}",
-        page.body
+        list.contains("&lt;script&gt;alert(1)&lt;/script&gt;"),
+        "{list}"
     );
-    assert!(page.body.contains("⟨U+202E⟩reversed"), "{}", page.body);
-    let list = ana.get("/issues");
-    assert!(!list.body.contains("<script>alert"), "{}", list.body);
+    assert!(!list.contains("<script>alert"), "{list}");
     let odd = ana.get("/read?issue=%3Cscript%3Ealert(1)%3C/script%3E&done=approve&on=%3Cb%3E");
     assert_eq!(odd.status, 404);
     assert!(!odd.body.contains("<script>alert"), "{}", odd.body);
@@ -447,6 +446,8 @@ fn a_blind_reader_sees_nothing_of_others() {
     let project = sample();
     let server = Server::start(&project, &["--by", "ana", "--by", "ben", "--blind"]);
     let (ana, ben) = (server.visitor("ana"), server.visitor("ben"));
+    ready(&ana);
+    ready(&ben);
     let page = ana.get("/read");
     let key = page.hidden("on");
     let before = ben.issue(&key).body;
@@ -518,7 +519,7 @@ channel = "exit"
 equals  = 0
 "#;
 
-fn variant() -> Project {
+pub fn variant() -> Project {
     let project = hostile();
     project.write("data/variants/headless/v.toml", VARIANT);
     let seed = VARIANT
@@ -562,7 +563,7 @@ fn a_case_is_told_and_joins_the_suite_when_it_is_approved() {
         "a &lt;b&gt;variant&lt;/b&gt;",
         "harness -p",
         "calls read",
-        "exit code",
+        "exit equals 0",
         "Clause tools.read.format",
         "<ins>+ &quot;src/a.txt&quot;",
         "<del>- &quot;src/b.txt&quot;",
@@ -579,8 +580,8 @@ fn a_case_is_told_and_joins_the_suite_when_it_is_approved() {
     let listing = project.json(&["review", "list", "--kind", "case", "--all"]);
     assert_eq!(listing["items"][0]["decided"]["decision"], "change");
     assert_eq!(
-        listing["n_waiting"], 2,
-        "the two issues: the case waits for its author"
+        listing["n_waiting"], 0,
+        "it waits for its author, not for a reviewer"
     );
     assert!(project.path("data/variants/headless/v.toml").exists());
     assert_eq!(ana.press_case(&page, "approve", "late").status, 409);
@@ -652,4 +653,112 @@ fn two_reviewers_see_how_far_they_agree() {
             .map(|share| share < 0.7),
         Some(true)
     );
+}
+
+/// The sample, with everything read as its judge says, clustered.
+pub fn clustered() -> Project {
+    let project = sample();
+    let text =
+        std::fs::read_to_string(repository().join("data/sample/judgements.jsonl")).expect("reads");
+    let mut said = String::new();
+    for line in text.lines() {
+        let one: Value = serde_json::from_str(line).expect("JSON");
+        if one["relevant"].as_u64() > Some(0) {
+            let repository = one["repository"].as_str().expect("a text");
+            said += &format!(
+                "approve {repository}#{} a test can show it\n",
+                one["number"]
+            );
+        }
+    }
+    project.write("said.txt", &said);
+    project.json(&["review", "read", "--say", "said.txt", "--by", "ana"]);
+    project.json(&["cluster"]);
+    project
+}
+
+#[test]
+fn clusters_are_parted_and_merged_by_decisions_on_pairs() {
+    let project = clustered();
+    let server = Server::start(&project, &["--by", "ana"]);
+    let ana = server.visitor("ana");
+    let clusters = |project: &Project| -> Vec<Vec<String>> {
+        let made = project.json(&["cluster"]);
+        let members = |cluster: &Value| {
+            let members = cluster["members"].as_array().expect("a list");
+            members
+                .iter()
+                .map(|key| key.as_str().expect("a key").to_owned())
+                .collect()
+        };
+        made["clusters"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(members)
+            .collect()
+    };
+    let ids: Vec<String> = project.json(&["cluster"])["clusters"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|cluster| cluster["id"].as_str().expect("an id").to_owned())
+        .collect();
+    let before = clusters(&project);
+    let big = before
+        .iter()
+        .position(|members| members.len() >= 3)
+        .expect("a cluster of three");
+    let page = ana.get(&format!("/cluster?id={}", ids[big]));
+    let form = page.hidden("form");
+    for key in &before[big] {
+        assert!(
+            page.body.contains(&format!("value=\"{key}\"")),
+            "{key}: {}",
+            page.body
+        );
+    }
+    let act = |fields: &[(&str, &str)]| {
+        let all = [
+            &[("form", form.as_str()), ("why", "another phenomenon")],
+            fields,
+        ]
+        .concat();
+        ana.post("/cluster/mend", &all)
+    };
+    let parted = before[big][1].as_str();
+    let answer = act(&[("id", &ids[big]), ("act", "part"), ("member", parted)]);
+    assert_eq!(answer.status, 303, "{}", answer.body);
+    let after = clusters(&project);
+    assert_eq!(after.len(), before.len() + 1);
+    assert!(after.contains(&vec![parted.to_owned()]), "{after:?}");
+    let rest: Vec<String> = before[big]
+        .iter()
+        .filter(|key| *key != parted)
+        .cloned()
+        .collect();
+    assert!(after.contains(&rest), "the others stay together: {after:?}");
+
+    // Nothing ticked, all ticked, itself: nothing is written.
+    let file = || std::fs::read_to_string(project.path("reviews/pairs.jsonl")).expect("reads");
+    let written = file();
+    let other = (0..ids.len()).find(|idx| *idx != big).expect("another one");
+    for fields in [
+        &[("id", ids[other].as_str()), ("act", "part")][..],
+        &[("id", &ids[other]), ("act", "merge"), ("to", &ids[other])],
+    ] {
+        assert_eq!(act(fields).status, 400);
+    }
+    assert_eq!(file(), written);
+
+    let answer = act(&[("id", &ids[other]), ("act", "merge"), ("to", &ids[big])]);
+    assert_eq!(answer.status, 303, "{}", answer.body);
+    let merged = clusters(&project);
+    assert_eq!(merged.len(), before.len());
+    let first = &before[other][0];
+    let holder = merged
+        .iter()
+        .find(|members| members.contains(first))
+        .expect("it is somewhere");
+    assert!(rest.iter().all(|key| holder.contains(key)), "{holder:?}");
 }

@@ -1,0 +1,259 @@
+//! Clusters: their material side by side, keep or reject, put two together, part members off, move them to another.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::Bytes;
+use axum::extract::{Query, State};
+use axum::response::{Html, Redirect};
+use maud::{Markup, html};
+use serde::Deserialize;
+use url::form_urlencoded;
+
+use super::frame::{self, Frame, Tab, button};
+use super::guard::Seat;
+use super::reading::query;
+use super::refusal::Refusal;
+use super::{Site, blocking};
+use crate::domain::decision::{Subject, SubjectKind, Verb};
+use crate::domain::issue::{Issue, IssueKey};
+use crate::domain::mining::Cluster;
+use crate::domain::visible::{visible, visible_line};
+use crate::stages::review::{self, Material, Mending, Saying};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Asked {
+    id: String,
+    /// How many clusters and decisions there were after what was done just now.
+    clusters: Option<usize>,
+    decisions: Option<usize>,
+}
+
+pub async fn list(
+    State(site): State<Arc<Site>>,
+    Extension(seat): Extension<Arc<Seat>>,
+    Query(asked): Query<Asked>,
+) -> Result<Html<String>, Refusal> {
+    blocking(move || {
+        let mut all = review::all_clusters(&site.context()?)?;
+        all.sort_by_key(|(cluster, _)| std::cmp::Reverse(cluster.members.len()));
+        let main = html! {
+            h1 { "Clusters" }
+            @if all.is_empty() { p.dim { "None yet. " code { "pipeline cluster" } " makes them of what was read as relevant." } }
+            @else {
+                div.scroll tabindex="0" role="region" aria-label="Clusters" { table {
+                    thead { tr { th scope="col" { "Issues" } th scope="col" { "Cluster" } th scope="col" { "Clause" } th scope="col" { "Filter" } } }
+                    tbody { @for (cluster, outcome) in &all { tr {
+                        td.n { (cluster.members.len()) }
+                        th scope="row" { a href=(address(&cluster.id)) { (visible_line(&cluster.label)) } }
+                        td { @if let Some(clause) = &cluster.clause { (clause.as_str()) } }
+                        td { (outcome.as_ref().map_or("not filtered", |outcome| if outcome.kept { "kept" } else { "dropped" })) }
+                    } } }
+                } }
+            }
+        };
+        framed(&site, &seat, "Clusters", &asked, &main)
+    })
+    .await
+}
+
+fn address(id: &str) -> String {
+    format!("/cluster?{}", query([("id", id)]))
+}
+
+fn framed(
+    site: &Site,
+    seat: &Seat,
+    title: &str,
+    asked: &Asked,
+    main: &Markup,
+) -> Result<Html<String>, Refusal> {
+    let progress = site.desk.progress(&seat.reader)?;
+    let done = match (asked.decisions, asked.clusters) {
+        (Some(1), Some(n)) => Some(format!("1 decision is saved; there are {n} clusters now")),
+        (Some(made), Some(n)) => Some(format!(
+            "{made} decisions are saved; there are {n} clusters now"
+        )),
+        _ => None,
+    };
+    let frame = Frame {
+        title,
+        tab: Tab::Clusters,
+        seat,
+        progress: &progress,
+        done,
+    };
+    Ok(Html(frame::page(&frame, main)))
+}
+
+pub async fn page(
+    State(site): State<Arc<Site>>,
+    Extension(seat): Extension<Arc<Seat>>,
+    Query(asked): Query<Asked>,
+) -> Result<Html<String>, Refusal> {
+    blocking(move || {
+        let context = site.context()?;
+        let material = review::material(&context, &asked.id)?;
+        let all = review::all_clusters(&context)?;
+        let others: Vec<&Cluster> = all
+            .iter()
+            .map(|(cluster, _)| cluster)
+            .filter(|cluster| cluster.id != asked.id)
+            .collect();
+        let main = main(&seat, &material, &others);
+        framed(&site, &seat, &material.cluster.label, &asked, &main)
+    })
+    .await
+}
+
+fn main(seat: &Seat, material: &Material, others: &[&Cluster]) -> Markup {
+    let cluster = &material.cluster;
+    let words: Vec<&str> = cluster
+        .terms
+        .iter()
+        .take(8)
+        .map(|term| term.word.as_str())
+        .collect();
+    html! {
+        form.mending method="post" action="/cluster/mend" {
+            input type="hidden" name="form" value=(seat.form);
+            input type="hidden" name="id" value=(cluster.id);
+            h1 { (visible_line(&cluster.label)) }
+            p.facts {
+                code { (cluster.id) }
+                @if let Some(clause) = &cluster.clause { span { "clause " (clause.as_str()) } }
+                span { (cluster.members.len()) " issues" }
+                span { "bound by " (visible_line(&words.join(", "))) }
+            }
+            @if let Some(outcome) = &material.outcome {
+                p.dim { @if outcome.kept { "Kept by the filter" } @else { "Dropped by the filter" } ": " (visible_line(&outcome.reason)) }
+            }
+            @if let Some(made) = material.item.as_ref().and_then(|item| item.decided.as_ref()) {
+                p { b { (made.decision.done()) } " by " (visible_line(&made.by)) ": " (visible_line(&made.why)) }
+            }
+            div.side-by-side { @for issue in &material.issues { (member(issue, issue.key == cluster.representative)) } }
+            div.bar role="group" aria-label="Decision" {
+                @if material.item.is_some() {
+                    (button("act", "approve", "a 1", "Keep", "yes"))
+                    (button("act", "reject", "x 2", "Reject", "no"))
+                }
+                (button("act", "part", "p", "Part ticked off", ""))
+                label.to { "with " select name="to" aria-label="Other cluster" {
+                    option value="" { "…" }
+                    @for other in others { option value=(other.id) { (visible_line(&other.label)) " (" (other.members.len()) ")" } }
+                } }
+                (button("act", "move", "v", "Move ticked there", ""))
+                (button("act", "merge", "m", "Merge", ""))
+                span.why {
+                    label for="why" { "Reason" }
+                    textarea #why name="why" rows="1" required data-keys="n" data-draft=(cluster.id) aria-keyshortcuts="n" {}
+                }
+            }
+        }
+    }
+}
+
+fn member(issue: &Issue, is_representative: bool) -> Markup {
+    let key = issue.key.to_string();
+    html! {
+        section.member aria-label=(key) {
+            h2 {
+                label { input type="checkbox" name="member" value=(key); " " (visible_line(&issue.title)) }
+            }
+            p.facts {
+                a href=(format!("/read?{}", query([("issue", key.as_str())]))) { (key) }
+                @if is_representative { b { "representative" } }
+            }
+            div.prose dir="auto" { (visible(issue.body.trim())) }
+        }
+    }
+}
+
+/// Of the form; members come as many times as there are.
+#[derive(Debug, Default)]
+struct Act {
+    form: String,
+    id: String,
+    act: String,
+    to: String,
+    why: String,
+    members: Vec<IssueKey>,
+}
+
+impl Act {
+    fn parse(body: &[u8]) -> Result<Self, Refusal> {
+        let mut act = Self::default();
+        for (name, value) in form_urlencoded::parse(body) {
+            let value = value.into_owned();
+            match &*name {
+                "form" => act.form = value,
+                "id" => act.id = value,
+                "act" => act.act = value,
+                "to" => act.to = value,
+                "why" => act.why = value,
+                "member" => act.members.push(
+                    value
+                        .parse()
+                        .map_err(|message: String| Refusal::missing(&message))?,
+                ),
+                _ => {}
+            }
+        }
+        Ok(act)
+    }
+}
+
+pub async fn mend(
+    State(site): State<Arc<Site>>,
+    Extension(seat): Extension<Arc<Seat>>,
+    body: Bytes,
+) -> Result<Redirect, Refusal> {
+    blocking(move || {
+        let act = Act::parse(&body)?;
+        seat.check(&act.form)?;
+        let context = site.context()?;
+        let (by, why) = (seat.reader.name.as_str(), act.why.trim());
+        let verb = match act.act.as_str() {
+            "approve" => Some(Verb::Approve),
+            "reject" => Some(Verb::Reject),
+            _ => None,
+        };
+        if let Some(decision) = verb {
+            let saying = Saying {
+                subject: Subject {
+                    kind: SubjectKind::Cluster,
+                    id: act.id.clone(),
+                },
+                verb: decision,
+                by: by.to_owned(),
+                why: why.to_owned(),
+            };
+            review::decide(&context, saying)?;
+            return Ok(Redirect::to(&address(&act.id)));
+        }
+        let id = act.id.clone();
+        let mending = match act.act.as_str() {
+            "part" => Mending::Part(id, act.members),
+            "move" => Mending::Move(id, act.members, act.to),
+            "merge" => Mending::Merge(id, act.to),
+            _ => return Err(Refusal::missing("there is no such act")),
+        };
+        let mended = review::mend(&context, &mending, by, why)?;
+        let (made, n) = (
+            mended.n_decisions.to_string(),
+            mended.n_clusters.to_string(),
+        );
+        // The cluster may have another id now.
+        let to = mended.clusters.iter().find(|id| **id == act.id);
+        let to = to.or(mended.clusters.first()).map_or("", String::as_str);
+        let steps = query([("id", to), ("decisions", &made), ("clusters", &n)]);
+        let path = if to.is_empty() {
+            "/clusters"
+        } else {
+            "/cluster"
+        };
+        Ok(Redirect::to(&format!("{path}?{steps}")))
+    })
+    .await
+}

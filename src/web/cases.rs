@@ -285,8 +285,10 @@ fn bar(seat: &Seat, dossier: &Dossier, waiting: &[&str]) -> Markup {
             input type="hidden" name="on" value=(id);
             input type="hidden" name="seen" value=(dossier.n_lines);
             input type="hidden" name="next" value=(after.copied().unwrap_or_default());
-            (button("verb", "approve", "a 1", "Approve", "yes"))
-            (button("verb", "reject", "x 2", "Reject", "no"))
+            @if dossier.moves {
+                (button("verb", "approve", "a 1", "Approve", "yes"))
+                (button("verb", "reject", "x 2", "Reject", "no"))
+            }
             (button("verb", "change", "c", "Request change", ""))
             (button("verb", "unsure", "u 3", "Unsure", ""))
             span.why {

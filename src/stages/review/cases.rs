@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
-use super::{Item, file_of, find, made, text};
+use super::{Item, file_of, find, made, moves, text};
 use crate::domain::candidate::REFERENCE;
 use crate::domain::case::{CaseId, Origin, Role};
 use crate::domain::clause::Clause;
@@ -35,6 +35,8 @@ pub struct Dossier {
     pub proof: Proof,
     /// What keeps it out of the suite yet.
     pub unfinished: Option<String>,
+    /// A decision brings it into the suite or takes it out.
+    pub moves: bool,
     pub notes: Vec<Decision>,
     /// Lines on it, those that no longer count too.
     pub n_lines: usize,
@@ -103,6 +105,7 @@ pub fn dossier(context: &Context, id: &str) -> Result<Dossier> {
             .cloned()
             .collect(),
         n_lines: on_it.count(),
+        moves: moves(context, &item)?,
         origin,
         item,
     })

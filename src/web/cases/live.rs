@@ -99,8 +99,11 @@ impl Progress for Live {
         }
     }
 
+    /// Also called when nothing is done yet, so that a bar moves.
     fn advance(&self, n: u64) {
-        self.line(&format!("{n} done"));
+        if n > 0 {
+            self.line(&format!("{n} done"));
+        }
     }
 
     fn note(&self, text: &str) {

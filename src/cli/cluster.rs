@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use super::{ExitCode, Output, output};
 use crate::domain::mining::Cluster;
-use crate::stages::cluster::{self, Config, Judged, Material, Summary};
+use crate::domain::visible::{shortened, visible_line};
+use crate::stages::cluster::{self, Config, CrossedOver, JudgeConfig, Judged, Material, Summary};
 use crate::stages::{Context, Result};
 
 #[derive(Debug, clap::Args)]
@@ -21,6 +22,12 @@ pub struct Args {
     /// Hide the judged set among the issues of these files and folders
     #[arg(long, value_name = "PATH", requires = "judge", num_args = 1..)]
     among: Vec<PathBuf>,
+    /// Also choose the cut on all but one of N parts of the phenomena, judge it on that one, and pool all parts
+    #[arg(long, value_name = "N", requires = "judge", value_parser = clap::value_parser!(u64).range(2..=50))]
+    folds: Option<u64>,
+    /// Also tell the duplicates among these pairs of the set: a line each, {"a": "o/n#1", "b": "o/n#2", "duplicate": true}
+    #[arg(long, value_name = "FILE", requires = "judge")]
+    pairs: Option<PathBuf>,
 }
 
 pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
@@ -29,11 +36,16 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
         again: args.again,
         ..Config::read(&context.project)?
     };
-    match &args.judge {
-        Some(folder) => output.result(
-            &cluster::judge(context, &config, folder, &args.among)?,
-            judged,
-        )?,
+    match args.judge {
+        Some(folder) => {
+            let judging = JudgeConfig {
+                folder,
+                among: args.among,
+                folds: args.folds.map(|n| n as usize),
+                pairs: args.pairs,
+            };
+            output.result(&cluster::judge(context, &config, &judging)?, judged)?;
+        }
         None => output.result(&cluster::run(context, &config)?, words)?,
     }
     Ok(ExitCode::Done)
@@ -85,32 +97,38 @@ fn words(summary: &Summary) -> String {
 }
 
 fn judged(judged: &Judged) -> String {
-    let figure = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.4}"));
     let agreement = &judged.agreement;
+    let mut rows: Vec<Vec<String>> = [
+        ("all", &agreement.pairs),
+        ("across repositories", &agreement.across),
+    ]
+    .into_iter()
+    .map(|(name, pairs)| {
+        let n = pairs.n_pairs.to_string();
+        let figures = [pairs.precision, pairs.recall, pairs.f1].map(figure);
+        [name.to_owned(), n].into_iter().chain(figures).collect()
+    })
+    .collect();
+    let crossed = [
+        ("all, cut from other phenomena", &judged.crossed),
+        ("named pairs", &judged.pairs),
+    ];
+    let mut spreads = String::new();
+    for (name, crossed) in crossed {
+        let Some(crossed) = crossed else { continue };
+        let figures = [crossed.precision, crossed.recall, crossed.f1].map(figure);
+        let first = [name.to_owned(), crossed.n_pairs.to_string()];
+        rows.push(first.into_iter().chain(figures).collect());
+        spreads += &spread(name, crossed);
+    }
     format!(
-        "{} relevant issues, {} phenomena, {} clusters at cut {}\n\n{}\n\n\
+        "{} relevant issues, {} phenomena, {} clusters at cut {}\n\n{}\n\n{spreads}\
          adjusted Rand index {}\nto the truth by hand: {} splits, {} merges\n\n{}",
         agreement.n_items,
         agreement.n_true,
         agreement.n_found,
         judged.cut,
-        output::table(
-            &["pairs", "n", "precision", "recall", "F1"],
-            [
-                ("all", &agreement.pairs),
-                ("across repositories", &agreement.across)
-            ]
-            .into_iter()
-            .map(|(name, pairs)| {
-                vec![
-                    name.to_owned(),
-                    pairs.n_pairs.to_string(),
-                    figure(pairs.precision),
-                    figure(pairs.recall),
-                    figure(pairs.f1),
-                ]
-            })
-        ),
+        output::table(&["pairs", "n", "precision", "recall", "F1"], rows),
         figure(agreement.adjusted_rand),
         agreement.n_splits,
         agreement.n_merges,
@@ -118,9 +136,25 @@ fn judged(judged: &Judged) -> String {
     )
 }
 
+fn figure(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:.4}"))
+}
+
+fn spread(name: &str, crossed: &CrossedOver) -> String {
+    format!(
+        "{name}: means of {} deals of the phenomena into {} parts, F1 {} to {}, cuts {:.2} to {:.2}\n",
+        crossed.n_deals,
+        crossed.n_parts,
+        figure(crossed.lowest_f1),
+        figure(crossed.highest_f1),
+        crossed.lowest_cut,
+        crossed.highest_cut
+    )
+}
+
 fn table(clusters: &[Cluster]) -> String {
     output::table(
-        &["issues", "cluster", "clause", "representative", "terms"],
+        &["issues", "cluster", "clause", "effect"],
         clusters.iter().map(|cluster| {
             vec![
                 cluster.members.len().to_string(),
@@ -129,14 +163,7 @@ fn table(clusters: &[Cluster]) -> String {
                     .clause
                     .as_ref()
                     .map_or("-".to_owned(), ToString::to_string),
-                cluster.representative.to_string(),
-                cluster
-                    .terms
-                    .iter()
-                    .take(5)
-                    .map(|term| term.word.as_str())
-                    .collect::<Vec<_>>()
-                    .join(" "),
+                shortened(&visible_line(&cluster.effect), 90).into_owned(),
             ]
         }),
     )

@@ -69,6 +69,20 @@ pub struct Issue {
     pub n_comments: Option<u64>,
 }
 
+impl Issue {
+    /// The title without the tags in brackets that forms put before it: `[BUG] Edit breaks CRLF` → `Edit breaks CRLF`.
+    pub fn untagged_title(&self) -> &str {
+        let mut title = self.title.trim();
+        while let Some((_, rest)) = title
+            .strip_prefix('[')
+            .and_then(|rest| rest.split_once(']'))
+        {
+            title = rest.trim_start();
+        }
+        title
+    }
+}
+
 /// What somebody wrote below an issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comment {
@@ -79,4 +93,31 @@ pub struct Comment {
     /// RFC 3339, as the source writes it.
     pub created_at: Option<String>,
     pub updated_at: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_no_part_of_what_a_title_says() {
+        let check = |title: &str, expected: &str| {
+            let issue = Issue {
+                key: "o/n#1".parse().expect("a key"),
+                url: String::new(),
+                title: title.into(),
+                body: String::new(),
+                labels: Vec::new(),
+                state: None,
+                created_at: None,
+                updated_at: None,
+                n_comments: None,
+            };
+            assert_eq!(issue.untagged_title(), expected);
+        };
+        check("[BUG] Edit breaks CRLF", "Edit breaks CRLF");
+        check(" [a] [b]`x` [y]", "`x` [y]");
+        check("[MODEL]", "");
+        check("[open", "[open");
+    }
 }

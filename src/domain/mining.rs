@@ -100,6 +100,8 @@ pub struct Cluster {
     pub id: String,
     /// The title of the representative.
     pub label: String,
+    /// What the members report, in one line: a sentence of one of them.
+    pub effect: String,
     /// The clause that the members match best together; none when none matches.
     pub clause: Option<ClauseId>,
     /// The member that is most like the others.

@@ -23,7 +23,8 @@ const MAX_ID_LEN: usize = 48;
 /// Names groups of items, each a list of positions. Clusters come in the order of their size, then of their id.
 ///
 /// Items are in the order of their keys; `id_before` is the id of the cluster that an item was in before; `similarity`
-/// is that of two items; `term` has the text of a term. The words that are shown for terms are not known here: each is its term.
+/// is that of two items; `term` has the text of a term. The words that are shown for terms are not known
+/// here: each is its term; nor is the shared effect: it is the title of the representative.
 pub fn name<'t>(
     items: &[Item<'_>],
     groups: &[Vec<usize>],
@@ -49,6 +50,7 @@ pub fn name<'t>(
             Cluster {
                 id: kept.map_or_else(|| id(first, &mut taken), str::to_owned),
                 label: representative.title.clone(),
+                effect: representative.untagged_title().to_owned(),
                 clause: clause(items, group),
                 representative: representative.key.clone(),
                 members: group
@@ -63,15 +65,8 @@ pub fn name<'t>(
     clusters
 }
 
-/// The title as words of an id: `[BUG] Edit breaks CRLF` → `edit-breaks-crlf`; empty when nothing is left.
+/// The title as words of an id: `Edit breaks CRLF` → `edit-breaks-crlf`; empty when nothing is left.
 pub fn slug(title: &str) -> String {
-    let mut title = title.trim_start();
-    while let Some(rest) = title
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once(']'))
-    {
-        title = rest.1.trim_start();
-    }
     let mut slug = String::new();
     for word in title
         .split(|letter: char| !letter.is_ascii_alphanumeric())
@@ -90,7 +85,7 @@ pub fn slug(title: &str) -> String {
 
 fn id(first: &Issue, taken: &mut BTreeSet<String>) -> String {
     let IssueKey { repository, number } = &first.key;
-    let slug = match slug(&first.title) {
+    let slug = match slug(first.untagged_title()) {
         slug if slug.is_empty() => "issue".to_owned(),
         slug => slug,
     };
@@ -167,8 +162,8 @@ mod tests {
     #[test]
     fn titles_become_ids() {
         let check = |title: &str, expected: &str| assert_eq!(slug(title), expected, "{title}");
-        check("[BUG] Edit breaks CRLF!", "edit-breaks-crlf");
-        check("[a] [b] `x` y", "x-y");
+        check("Edit breaks CRLF!", "edit-breaks-crlf");
+        check("`x` y", "x-y");
         check("权限", "");
         check(
             "a very long title that goes on and on until nobody reads it any more",

@@ -327,6 +327,7 @@ mod tests {
         Cluster {
             id: id.into(),
             label: id.into(),
+            effect: String::new(),
             clause: clause.map(|clause| clause.parse().expect("an id")),
             representative: key(&numbers[0]),
             members: numbers.iter().map(key).collect(),

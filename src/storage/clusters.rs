@@ -15,8 +15,8 @@ pub fn replace(database: &mut Database, clusters: &[Cluster]) -> Result<(), Data
     transaction.execute("DELETE FROM cluster_clusters", [])?;
     {
         let mut insert = transaction.prepare(
-            "INSERT INTO cluster_clusters (id, place, label, clause, representative, terms)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO cluster_clusters (id, place, label, effect, clause, representative, terms)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?;
         let mut insert_member = transaction.prepare(
             "INSERT INTO cluster_members (repository, number, cluster) VALUES (?1, ?2, ?3)",
@@ -26,6 +26,7 @@ pub fn replace(database: &mut Database, clusters: &[Cluster]) -> Result<(), Data
                 cluster.id,
                 place,
                 cluster.label,
+                cluster.effect,
                 cluster.clause.as_ref().map(|clause| clause.as_str()),
                 cluster.representative.to_string(),
                 terms_text(&cluster.terms),
@@ -56,7 +57,7 @@ pub fn all(database: &Database) -> Result<Vec<Cluster>, DatabaseError> {
         });
     }
     let mut statement = database.connection().prepare(
-        "SELECT id, label, clause, representative, terms FROM cluster_clusters ORDER BY place",
+        "SELECT id, label, clause, representative, terms, effect FROM cluster_clusters ORDER BY place",
     )?;
     let clusters = statement.query_map([], |row| {
         let id: String = row.get(0)?;
@@ -65,6 +66,7 @@ pub fn all(database: &Database) -> Result<Vec<Cluster>, DatabaseError> {
         let terms: String = row.get(4)?;
         Ok(Cluster {
             label: row.get(1)?,
+            effect: row.get(5)?,
             clause: clause
                 .map(|clause| clause.parse())
                 .transpose()
@@ -189,6 +191,7 @@ mod tests {
         Cluster {
             id: id.into(),
             label: format!("title of {id}"),
+            effect: format!("effect of {id}"),
             clause: (id != "b").then(|| "a.b.c".parse().expect("an id")),
             representative: key(&numbers[0]),
             members: numbers.iter().map(key).collect(),

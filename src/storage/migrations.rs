@@ -135,6 +135,10 @@ const MIGRATIONS: &[(&str, &str)] = &[
         ) STRICT;",
     ),
     (
+        "0008-cluster-effect",
+        "ALTER TABLE cluster_clusters ADD COLUMN effect TEXT NOT NULL DEFAULT '';",
+    ),
+    (
         "0009-rank",
         "ALTER TABLE rank_issues ADD COLUMN digest TEXT NOT NULL DEFAULT '';
         CREATE TABLE rank_basis (

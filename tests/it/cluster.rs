@@ -206,6 +206,67 @@ fn the_phenomena_of_the_sample_are_found() {
     }
 }
 
+#[test]
+fn a_threshold_is_judged_on_phenomena_that_had_no_part_in_its_choice() {
+    let folder = repository().join("data/sample");
+    let folder = folder.to_str().expect("UTF-8");
+    let project = Project::new();
+    let judged = project.json(&["cluster", "--judge", folder, "--folds", "5"]);
+    let crossed = &judged["crossed"];
+    let figure = |name: &str| crossed[name].as_f64().expect("a number");
+    assert_eq!(
+        (&crossed["n_pairs"], &crossed["n_parts"]),
+        (&2211.into(), &5.into())
+    );
+    assert!(figure("f1") > 0.45, "{crossed}");
+    // It is no better than the cut that was chosen on all of them.
+    assert!(
+        figure("f1") < judged["f1"].as_f64().expect("a number"),
+        "{crossed}"
+    );
+    assert!(figure("lowest_f1") < figure("f1") && figure("f1") < figure("highest_f1"));
+    assert!(judged["pairs"].is_null());
+
+    // Named pairs: each two of the first issues, duplicates when they are of one phenomenon.
+    let mut known: Vec<(String, String)> = Vec::new();
+    for line in text_of("data/sample/judgements.jsonl").lines() {
+        let row: Value = serde_json::from_str(line).expect("JSON");
+        if let (Some(phenomenon), true) = (row["phenomenon"].as_str(), row["relevant"] != 0) {
+            let key = format!(
+                "{}#{}",
+                row["repository"].as_str().expect("a text"),
+                row["number"]
+            );
+            known.push((key, phenomenon.to_owned()));
+        }
+    }
+    let mut lines = String::new();
+    for (idx, (a, of_a)) in known.iter().enumerate() {
+        for (b, of_b) in &known[idx + 1..] {
+            lines += &format!(
+                r#"{{"a": "{a}", "b": "{b}", "duplicate": {}}}"#,
+                of_a == of_b
+            );
+            lines.push('\n');
+        }
+    }
+    project.write("pairs.jsonl", &lines);
+    let named = project.json(&["cluster", "--judge", folder, "--pairs", "pairs.jsonl"]);
+    let f1 = named["pairs"]["f1"].as_f64().expect("a number");
+    assert!(f1 > 0.4 && f1 < 1.0, "{}", named["pairs"]);
+    project.write(
+        "pairs.jsonl",
+        r#"{"a": "o/n#1", "b": "o/n#2", "duplicate": true}"#,
+    );
+    let refused = project.run(&["cluster", "--judge", folder, "--pairs", "pairs.jsonl"]);
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.stderr.contains("o/n#1 is no relevant issue"),
+        "{}",
+        refused.stderr
+    );
+}
+
 fn outcome<'a>(summary: &'a Value, cluster: &str) -> &'a Value {
     let outcomes = summary["outcomes"].as_array().expect("a list");
     let found = outcomes

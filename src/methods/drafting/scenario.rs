@@ -223,6 +223,7 @@ mod tests {
         Cluster {
             id: "a-b".into(),
             label: label.into(),
+            effect: String::new(),
             clause: None,
             representative: key.clone(),
             members: vec![key],

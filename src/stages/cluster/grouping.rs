@@ -1,13 +1,15 @@
 //! From issues and their terms to named clusters.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use super::Settings;
+use super::likeness::{Chosen, Likeness};
 use crate::domain::issue::{Issue, IssueKey};
 use crate::domain::mining::{Cluster, IssueTerms, RankedIssue};
+use crate::methods::cluster_effect::effect;
 use crate::methods::cluster_naming::{self, Item};
-use crate::methods::clustering::{self, Items, Known};
-use crate::methods::issue_vectors::{Lexicon, SparseVector};
+use crate::methods::clustering::Known;
+use crate::methods::text::markdown::Templates;
 use crate::methods::text::words;
 
 pub struct Grouping {
@@ -26,6 +28,9 @@ pub struct Before {
     pub apart: Vec<(IssueKey, IssueKey)>,
 }
 
+/// Members of a cluster whose sentences are looked at for its effect, the representative first.
+const N_HEARD: usize = 8;
+
 /// Groups the chosen issues, which are in the order of their keys. How rare a term is counts over all issues.
 pub fn group(
     all: &[Issue],
@@ -34,55 +39,16 @@ pub fn group(
     before: &Before,
     settings: &Settings,
 ) -> Grouping {
-    let wanted: HashSet<&IssueKey> = chosen.iter().map(|ranked| &ranked.key).collect();
-    let places: HashMap<&IssueKey, usize> = all
+    let likeness = Likeness::new(all, terms, chosen, settings);
+    let found = likeness.cluster(&known(&likeness.chosen, before), settings);
+    let items: Vec<Item<'_>> = likeness
+        .chosen
         .iter()
-        .enumerate()
-        .filter(|(_, issue)| wanted.contains(&issue.key))
-        .map(|(place, issue)| (&issue.key, place))
-        .collect();
-    let chosen: Vec<(usize, &RankedIssue)> = chosen
-        .iter()
-        .filter_map(|ranked| Some((*places.get(&ranked.key)?, *ranked)))
-        .collect();
-    let lexicon = Lexicon::of(terms);
-    let weights = &settings.weights;
-    let term_weights: Vec<SparseVector> = chosen
-        .iter()
-        .map(|(place, _)| lexicon.term_weights(&terms[*place], weights))
-        .collect();
-    let part_terms: BTreeSet<String> = settings
-        .parts
-        .iter()
-        .map(|part| words::term(part))
-        .collect();
-    let parts: Vec<SparseVector> = term_weights
-        .iter()
-        .map(|terms| lexicon.parts(terms, &part_terms))
-        .collect();
-    let clauses: Vec<_> = chosen
-        .iter()
-        .map(|(_, ranked)| ranked.relevance.clauses.as_slice())
-        .collect();
-    let vectors = lexicon.vectors(&term_weights, &clauses, weights);
-    let bonus = |a: usize, b: usize| match parts[a].is_empty() || parts[b].is_empty() {
-        true => 0.0,
-        false => weights.part * (clustering::cosine(&parts[a], &parts[b]) - weights.part_expected),
-    };
-    let similar = Items {
-        vectors: &vectors,
-        bonus: &bonus,
-        most_bonus: weights.part * (1.0 - weights.part_expected),
-    };
-    let known = known(&chosen, before);
-    let found = clustering::cluster(&similar, &known, settings.cut, settings.max_part);
-    let items: Vec<Item<'_>> = chosen
-        .iter()
-        .zip(&term_weights)
-        .map(|((place, ranked), terms)| Item {
-            issue: &all[*place],
+        .zip(&likeness.term_weights)
+        .map(|(chosen, terms)| Item {
+            issue: chosen.issue,
             terms,
-            clauses: &ranked.relevance.clauses,
+            clauses: &chosen.ranked.relevance.clauses,
         })
         .collect();
     let ids: HashMap<&IssueKey, &str> = before
@@ -94,23 +60,11 @@ pub fn group(
         &items,
         &found.clusters,
         |item| ids.get(&items[item].issue.key).copied(),
-        |a, b| similar.similarity(a, b),
-        |dim| lexicon.term(dim),
+        |a, b| likeness.of(a, b),
+        |dim| likeness.lexicon.term(dim),
     );
-    let told: HashSet<String> = clusters
-        .iter()
-        .flat_map(|cluster| cluster.terms.iter().map(|term| term.term.clone()))
-        .collect();
-    let texts = chosen.iter().flat_map(|(place, _)| {
-        let issue = &all[*place];
-        [issue.title.as_str(), issue.body.as_str()]
-    });
-    let readable = words::readable(texts, |term| told.contains(term));
-    for term in clusters.iter_mut().flat_map(|cluster| &mut cluster.terms) {
-        if let Some(word) = readable.get(&term.term) {
-            term.word.clone_from(word);
-        }
-    }
+    say_effects(&mut clusters, &likeness.chosen);
+    say_words(&mut clusters, &likeness.chosen);
     Grouping {
         clusters,
         n_split: found.n_split,
@@ -118,12 +72,61 @@ pub fn group(
     }
 }
 
+/// Of clusters of several issues; one issue says its effect in its title.
+fn say_effects(clusters: &mut [Cluster], chosen: &[Chosen<'_>]) {
+    let issues: HashMap<&IssueKey, &Issue> = chosen
+        .iter()
+        .map(|chosen| (&chosen.issue.key, chosen.issue))
+        .collect();
+    for cluster in clusters {
+        let is_alone = cluster.members.len() == 1;
+        if is_alone && !cluster.effect.is_empty() {
+            continue;
+        }
+        let mut members: Vec<&Issue> = cluster.members.iter().map(|key| issues[key]).collect();
+        members.sort_by_key(|issue| issue.key != cluster.representative);
+        members.truncate(N_HEARD);
+        let mut texts: Vec<String> = Vec::new();
+        for issue in members {
+            // The forms of repositories say nothing that tells a cluster.
+            let parts = Templates::default().parts(&issue.key.repository, &issue.body);
+            texts.extend([issue.untagged_title().to_owned(), parts.prose]);
+        }
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let telling: Vec<&str> = cluster
+            .terms
+            .iter()
+            .map(|term| term.term.as_str())
+            .collect();
+        if let Some(effect) = effect(&texts, &telling, words::terms) {
+            cluster.effect = effect;
+        }
+    }
+}
+
+/// For each telling term a word that people write for it.
+fn say_words(clusters: &mut [Cluster], chosen: &[Chosen<'_>]) {
+    let told: HashSet<String> = clusters
+        .iter()
+        .flat_map(|cluster| cluster.terms.iter().map(|term| term.term.clone()))
+        .collect();
+    let texts = chosen
+        .iter()
+        .flat_map(|chosen| [chosen.issue.title.as_str(), chosen.issue.body.as_str()]);
+    let readable = words::readable(texts, |term| told.contains(term));
+    for term in clusters.iter_mut().flat_map(|cluster| &mut cluster.terms) {
+        if let Some(word) = readable.get(&term.term) {
+            term.word.clone_from(word);
+        }
+    }
+}
+
 /// What is known, by position; issues that are not among the chosen ones play no part.
-fn known(chosen: &[(usize, &RankedIssue)], before: &Before) -> Known {
+fn known(chosen: &[Chosen<'_>], before: &Before) -> Known {
     let places: HashMap<&IssueKey, usize> = chosen
         .iter()
         .enumerate()
-        .map(|(place, (_, ranked))| (&ranked.key, place))
+        .map(|(place, chosen)| (&chosen.issue.key, place))
         .collect();
     let pairs = |pairs: &[(IssueKey, IssueKey)]| -> Vec<(usize, usize)> {
         pairs

@@ -1,16 +1,34 @@
 //! The quality of the clusters on a judged set: its relevant issues are clustered, nothing is stored.
 
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Before, Config, group};
+use super::likeness::Likeness;
+use super::{Before, Config, Settings, group};
+use crate::domain::digest;
+use crate::domain::issue::IssueKey;
 use crate::domain::mining::{Cluster, RankedIssue};
 use crate::methods::cluster_quality::{Agreement, Labels, agreement};
+use crate::methods::clustering::Known;
+use crate::methods::cut_choice::{Crossed, Pair, crossed};
 use crate::stages::judged_set::JudgedSet;
 use crate::stages::scoring::Scoring;
-use crate::stages::{Context, Failure, Result};
-use crate::storage::documents;
+use crate::stages::{Classify, Context, Failure, Kind, Result};
+use crate::storage::{documents, issue_files};
+
+/// What is judged.
+#[derive(Debug, Clone)]
+pub struct JudgeConfig {
+    pub folder: PathBuf,
+    /// Files and folders of issues among which those of the set are hidden.
+    pub among: Vec<PathBuf>,
+    /// Choose the cut on all but one of so many parts of the phenomena, and judge it on that one.
+    pub folds: Option<usize>,
+    /// Pairs of the set's issues that are duplicates or not, one JSON object a line.
+    pub pairs: Option<PathBuf>,
+}
 
 #[derive(Debug, Serialize)]
 pub struct Judged {
@@ -18,18 +36,49 @@ pub struct Judged {
     #[serde(flatten)]
     pub agreement: Agreement,
     pub cut: f32,
+    /// With cuts that were chosen on other phenomena.
+    pub crossed: Option<CrossedOver>,
+    /// The pairs that were named, told apart by a threshold of their similarity, chosen on other phenomena.
+    pub pairs: Option<CrossedOver>,
     pub clusters: Vec<Cluster>,
 }
 
-pub fn judge(
-    context: &Context,
-    config: &Config,
-    folder: &Path,
-    among: &[PathBuf],
-) -> Result<Judged> {
+/// Several deals of the phenomena into parts.
+#[derive(Debug, Serialize)]
+pub struct CrossedOver {
+    pub n_pairs: usize,
+    pub n_parts: usize,
+    pub n_deals: usize,
+    /// Means over the deals.
+    pub precision: Option<f64>,
+    pub recall: Option<f64>,
+    pub f1: Option<f64>,
+    /// Of the deals.
+    pub lowest_f1: Option<f64>,
+    pub highest_f1: Option<f64>,
+    /// Thresholds that were chosen.
+    pub lowest_cut: f32,
+    pub highest_cut: f32,
+}
+
+/// A line of the file of pairs.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PairLine {
+    a: IssueKey,
+    b: IssueKey,
+    duplicate: bool,
+}
+
+/// How often the phenomena are dealt.
+const N_DEALS: usize = 20;
+/// Parts for named pairs, when `folds` does not say.
+const N_PARTS: usize = 5;
+
+pub fn judge(context: &Context, config: &Config, judging: &JudgeConfig) -> Result<Judged> {
     let document = documents::read(&context.project.document())
         .map_err(|findings| Failure::findings(&findings))?;
-    let set = JudgedSet::read(folder, among)?;
+    let set = JudgedSet::read(&judging.folder, &judging.among)?;
     let scoring = Scoring::new(&set.issues, &document, &config.scoring)?;
     let mut ranking = scoring.ranking();
     ranking.retain(|ranked| {
@@ -46,21 +95,174 @@ pub fn judge(
         &config.settings,
     )
     .clusters;
+    let truth = |key: &IssueKey| match &set.judgements[key].phenomenon {
+        Some(phenomenon) => phenomenon.clone(),
+        None => format!("alone: {key}"),
+    };
     let labels: Vec<Labels<&str, String, &str>> = clusters
         .iter()
         .flat_map(|cluster| cluster.members.iter().map(|key| (cluster.id.as_str(), key)))
         .map(|(found, key)| Labels {
             found,
-            truth: match &set.judgements[key].phenomenon {
-                Some(phenomenon) => phenomenon.clone(),
-                None => format!("alone: {key}"),
-            },
+            truth: truth(key),
             source: key.repository.as_str(),
         })
+        .collect();
+    let likeness = Likeness::new(&set.issues, &scoring.terms, &chosen, &config.settings);
+    let truths: Vec<String> = likeness
+        .chosen
+        .iter()
+        .map(|chosen| truth(&chosen.issue.key))
         .collect();
     Ok(Judged {
         agreement: agreement(&labels),
         cut: config.settings.cut,
+        crossed: judging
+            .folds
+            .map(|n_parts| crossed_clusters(&likeness, &truths, n_parts, &config.settings)),
+        pairs: match &judging.pairs {
+            None => None,
+            Some(file) => {
+                let n_parts = judging.folds.unwrap_or(N_PARTS);
+                Some(crossed_pairs(
+                    &likeness,
+                    &truths,
+                    &pair_lines(file)?,
+                    n_parts,
+                )?)
+            }
+        },
         clusters,
     })
+}
+
+/// Every pair of issues, together where they are in one cluster.
+fn crossed_clusters(
+    likeness: &Likeness<'_>,
+    truths: &[String],
+    n_parts: usize,
+    settings: &Settings,
+) -> CrossedOver {
+    let cuts: Vec<f32> = (20..=45).map(|cut| cut as f32 / 100.0).collect();
+    let n = truths.len();
+    let groups: Vec<Vec<usize>> = cuts
+        .iter()
+        .map(|cut| {
+            let settings = Settings {
+                cut: *cut,
+                ..settings.clone()
+            };
+            let mut group_of = vec![0; n];
+            let found = likeness.cluster(&Known::default(), &settings);
+            for (group, items) in found.clusters.iter().enumerate() {
+                items.iter().for_each(|item| group_of[*item] = group);
+            }
+            group_of
+        })
+        .collect();
+    let pairs: Vec<([usize; 2], bool, Vec<bool>)> = (0..n)
+        .flat_map(|b| (0..b).map(move |a| [a, b]))
+        .map(|[a, b]| {
+            let found = groups.iter().map(|group_of| group_of[a] == group_of[b]);
+            ([a, b], truths[a] == truths[b], found.collect())
+        })
+        .collect();
+    crossed_over(truths, &pairs, n_parts, &cuts)
+}
+
+/// The named pairs, together where they are alike enough.
+fn crossed_pairs(
+    likeness: &Likeness<'_>,
+    truths: &[String],
+    lines: &[PairLine],
+    n_parts: usize,
+) -> Result<CrossedOver> {
+    let places: BTreeMap<&IssueKey, usize> = likeness
+        .chosen
+        .iter()
+        .enumerate()
+        .map(|(place, chosen)| (&chosen.issue.key, place))
+        .collect();
+    let place = |key: &IssueKey| {
+        places
+            .get(key)
+            .copied()
+            .ok_or_else(|| Failure::user(format!("{key} is no relevant issue of the judged set")))
+    };
+    let cuts: Vec<f32> = (0..=80).map(|cut| cut as f32 / 100.0).collect();
+    let mut pairs = Vec::new();
+    for line in lines {
+        let (a, b) = (place(&line.a)?, place(&line.b)?);
+        let alike = likeness.of(a, b);
+        let found = cuts.iter().map(|cut| alike >= *cut).collect();
+        pairs.push(([a, b], line.duplicate, found));
+    }
+    Ok(crossed_over(truths, &pairs, n_parts, &cuts))
+}
+
+/// Items by position, whether they belong together, and at which cuts they come together.
+fn crossed_over(
+    truths: &[String],
+    pairs: &[([usize; 2], bool, Vec<bool>)],
+    n_parts: usize,
+    cuts: &[f32],
+) -> CrossedOver {
+    let phenomena: BTreeSet<&String> = truths.iter().collect();
+    let deals: Vec<Crossed> = (0..N_DEALS)
+        .map(|deal| {
+            let mut order: Vec<(String, &String)> = phenomena
+                .iter()
+                .map(|name| {
+                    (
+                        digest::of([deal.to_string().as_str(), name.as_str()]),
+                        *name,
+                    )
+                })
+                .collect();
+            order.sort();
+            let part_of: BTreeMap<&String, usize> = order
+                .iter()
+                .enumerate()
+                .map(|(idx, (_, name))| (*name, idx % n_parts))
+                .collect();
+            let pairs: Vec<Pair> = pairs
+                .iter()
+                .map(|(items, together, found)| Pair {
+                    parts: items.map(|item| part_of[&truths[item]]),
+                    together: *together,
+                    found: found.clone(),
+                })
+                .collect();
+            crossed(&pairs, n_parts, cuts.len())
+        })
+        .collect();
+    let mean = |figure: fn(&Crossed) -> Option<f64>| -> Option<f64> {
+        let values: Vec<f64> = deals.iter().filter_map(figure).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    let f1 = || deals.iter().filter_map(|deal| deal.f1);
+    let chosen = || deals.iter().flat_map(|deal| deal.chosen.iter().copied());
+    CrossedOver {
+        n_pairs: pairs.len(),
+        n_parts,
+        n_deals: N_DEALS,
+        precision: mean(|deal| deal.precision),
+        recall: mean(|deal| deal.recall),
+        f1: mean(|deal| deal.f1),
+        lowest_f1: f1().min_by(f64::total_cmp),
+        highest_f1: f1().max_by(f64::total_cmp),
+        lowest_cut: cuts[chosen().min().unwrap_or(0)],
+        highest_cut: cuts[chosen().max().unwrap_or(0)],
+    }
+}
+
+fn pair_lines(file: &std::path::Path) -> Result<Vec<PairLine>> {
+    let mut lines = Vec::new();
+    for row in issue_files::read(file).kind(Kind::User)? {
+        let (place, value) = row.map_err(|finding| Failure::findings(&[finding]))?;
+        let line = serde_json::from_value(value)
+            .map_err(|error| Failure::user(format!("{place}: {error}")))?;
+        lines.push(line);
+    }
+    Ok(lines)
 }

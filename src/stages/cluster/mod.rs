@@ -21,12 +21,13 @@ use crate::storage::{clusters, documents, issues, ranking, reviews, settings};
 
 mod grouping;
 mod judge;
+mod likeness;
 
 pub use grouping::{Before, Grouping, group};
-pub use judge::{Judged, judge};
+pub use judge::{CrossedOver, JudgeConfig, Judged, judge};
 
 /// Raised when the calculation changes, so that stored clusters count as stale.
-const CALCULATION: u32 = 3;
+const CALCULATION: u32 = 4;
 
 #[derive(Debug, Clone)]
 pub struct Config {

@@ -425,9 +425,10 @@ fn queue(
     let mut comments: Vec<String> = Vec::new();
     comments.extend(to_finish.iter().map(|what| format!("{TO_FINISH}{what}.")));
     comments.push(format!(
-        "Drafted from the cluster {}, {} issues:",
+        "Drafted from the cluster {}, {} issues: {}",
         material.cluster.id,
-        material.sources.len()
+        material.sources.len(),
+        material.cluster.effect
     ));
     comments.extend(
         material

@@ -52,7 +52,7 @@ pub(super) fn text(context: &Context, subject: &Subject) -> Result<String> {
                 .iter()
                 .map(|term| term.word.as_str())
                 .collect();
-            let mut text = format!("terms: {}\n", words.join(", "));
+            let mut text = format!("effect: {}\nterms: {}\n", cluster.effect, words.join(", "));
             if let Some(id) = &cluster.clause {
                 text += &clause(&document, id);
             }

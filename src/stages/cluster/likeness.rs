@@ -1,0 +1,107 @@
+//! How alike the chosen issues are: their vectors, and what naming the same parts of a harness adds.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::Settings;
+use crate::domain::issue::{Issue, IssueKey};
+use crate::domain::mining::{IssueTerms, RankedIssue};
+use crate::methods::clustering::{self, Items};
+use crate::methods::issue_vectors::{Lexicon, SparseVector, Weights};
+use crate::methods::text::words;
+
+/// The chosen issues that are there, in the order of their keys.
+pub struct Likeness<'a> {
+    pub chosen: Vec<Chosen<'a>>,
+    pub lexicon: Lexicon<'a>,
+    /// Of each chosen issue.
+    pub term_weights: Vec<SparseVector>,
+    parts: Vec<SparseVector>,
+    vectors: Vec<SparseVector>,
+    weights: &'a Weights,
+}
+
+#[derive(Clone, Copy)]
+pub struct Chosen<'a> {
+    pub issue: &'a Issue,
+    pub ranked: &'a RankedIssue,
+}
+
+impl<'a> Likeness<'a> {
+    /// How rare a term is counts over all issues.
+    pub fn new(
+        all: &'a [Issue],
+        terms: &'a [IssueTerms],
+        chosen: &[&'a RankedIssue],
+        settings: &'a Settings,
+    ) -> Self {
+        let wanted: HashSet<&IssueKey> = chosen.iter().map(|ranked| &ranked.key).collect();
+        let places: HashMap<&IssueKey, usize> = all
+            .iter()
+            .enumerate()
+            .filter(|(_, issue)| wanted.contains(&issue.key))
+            .map(|(place, issue)| (&issue.key, place))
+            .collect();
+        let chosen: Vec<(usize, &RankedIssue)> = chosen
+            .iter()
+            .filter_map(|ranked| Some((*places.get(&ranked.key)?, *ranked)))
+            .collect();
+        let lexicon = Lexicon::of(terms);
+        let weights = &settings.weights;
+        let term_weights: Vec<SparseVector> = chosen
+            .iter()
+            .map(|(place, _)| lexicon.term_weights(&terms[*place], weights))
+            .collect();
+        let part_terms: BTreeSet<String> = settings
+            .parts
+            .iter()
+            .map(|part| words::term(part))
+            .collect();
+        let parts = term_weights
+            .iter()
+            .map(|terms| lexicon.parts(terms, &part_terms))
+            .collect();
+        let clauses: Vec<_> = chosen
+            .iter()
+            .map(|(_, ranked)| ranked.relevance.clauses.as_slice())
+            .collect();
+        Self {
+            vectors: lexicon.vectors(&term_weights, &clauses, weights),
+            chosen: chosen
+                .into_iter()
+                .map(|(place, ranked)| Chosen {
+                    issue: &all[place],
+                    ranked,
+                })
+                .collect(),
+            lexicon,
+            term_weights,
+            parts,
+            weights,
+        }
+    }
+
+    /// Of two chosen issues, by position.
+    pub fn of(&self, a: usize, b: usize) -> f32 {
+        clustering::cosine(&self.vectors[a], &self.vectors[b]) + self.bonus(a, b)
+    }
+
+    fn bonus(&self, a: usize, b: usize) -> f32 {
+        match self.parts[a].is_empty() || self.parts[b].is_empty() {
+            true => 0.0,
+            false => {
+                let alike = clustering::cosine(&self.parts[a], &self.parts[b]);
+                self.weights.part * (alike - self.weights.part_expected)
+            }
+        }
+    }
+
+    /// Clusters them; what is known is named by position.
+    pub fn cluster(&self, known: &clustering::Known, settings: &Settings) -> clustering::Clusters {
+        let items = Items {
+            vectors: &self.vectors,
+            bonus: &|a, b| self.bonus(a, b),
+            most_bonus: self.weights.part * (1.0 - self.weights.part_expected),
+        };
+        clustering::cluster(&items, known, settings.cut, settings.max_part)
+    }
+}

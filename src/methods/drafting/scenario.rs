@@ -44,8 +44,7 @@ pub fn nearest<'s>(
         .iter()
         .map(|term| term.term.clone())
         .collect();
-    let nearness = |case: &Case| {
-        let same = same(subject.clause.id.as_str(), case.clause.as_str());
+    let nearness = |case: &Case, same: f64| {
         let clause = document.clause(&case.clause);
         let clause = clause.map_or(0.0, |clause| alike(&of_clause, &words(&told(clause))));
         let own = words(&format!("{} {}", case.title, case.purpose));
@@ -53,8 +52,12 @@ pub fn nearest<'s>(
     };
     let mut best: Option<(&Case, f64)> = None;
     for case in suite.tests() {
-        let near = nearness(case);
-        if near >= SAME_CHAPTER && best.is_none_or(|(_, most)| near > most) {
+        let same = same(subject.clause.id.as_str(), case.clause.as_str());
+        if same < SAME_CHAPTER {
+            continue;
+        }
+        let near = nearness(case, same);
+        if best.is_none_or(|(_, most)| near > most) {
             best = Some((case, near));
         }
     }

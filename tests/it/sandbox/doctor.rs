@@ -143,8 +143,7 @@ fn missing_image_is_said_so() {
         };
         let error = Docker::connect(config)
             .await
-            .err()
-            .expect("an image that nobody made");
+            .expect_err("an image that nobody made");
         assert!(
             matches!(&error, SandboxError::ImageMissing { image } if image == "doc2harness-absent:1"),
             "{error}"

@@ -60,7 +60,7 @@ pub struct Fields {
 
 impl Fields {
     /// In the order of the fields of an issue.
-    fn weighted(&self) -> [(&'static str, f32); FIELDS.len()] {
+    pub fn weighted(&self) -> [(&'static str, f32); FIELDS.len()] {
         let weights = [
             self.title,
             self.prose,

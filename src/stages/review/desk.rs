@@ -252,7 +252,7 @@ impl Desk {
         if let Some(known) = self.known.get() {
             sheet.stretches = known.stretches(&sheet.issue);
             if let Some(ranked) = &sheet.ranked {
-                sheet.matched = known.matched(idx, &ranked.relevance.clauses)?;
+                sheet.matched = known.matched(&sheet.issue, &ranked.relevance.clauses)?;
             }
             if let Some(learned) = &learnt.learned {
                 let features = &known.features[idx];

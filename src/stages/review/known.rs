@@ -4,16 +4,17 @@
 use std::collections::BTreeSet;
 
 use super::read::{Config, features};
-use crate::adapters::index::Index;
+use crate::adapters::index::{Index, Statistics};
 use crate::domain::document::Document;
 use crate::domain::issue::Issue;
-use crate::domain::mining::ClauseScore;
+use crate::domain::mining::{ClauseScore, FIELDS, IssueTerms};
 use crate::methods::clustering::cosine;
 use crate::methods::feedback::Features;
 use crate::methods::issue_vectors::Lexicon;
 use crate::methods::relevance::{ClauseQuery, Holders};
 use crate::methods::text::markdown::{Stretch, Templates};
-use crate::methods::text::words;
+use crate::methods::text::vocabulary::Vocabulary;
+use crate::methods::text::{self, words};
 use crate::stages::Result;
 use crate::stages::rank::{MatchedTerms, Matching};
 use crate::stages::scoring::Scoring;
@@ -25,6 +26,10 @@ pub struct Known {
     queries: Vec<ClauseQuery>,
     index: Index,
     holders: Holders,
+    statistics: Statistics,
+    vocabulary: Vocabulary,
+    /// Names and weights of the fields of an issue.
+    fields: [(&'static str, f32); FIELDS.len()],
     n_terms: usize,
     /// By their number in the features.
     terms: Vec<String>,
@@ -55,7 +60,11 @@ impl Known {
         let terms = (0..lexicon.n_terms() as u32)
             .map(|dim| lexicon.term(dim).to_owned())
             .collect();
+        let of_clauses = scoring.holders.by_term.keys().map(String::as_str);
         Ok(Self {
+            statistics: scoring.index.statistics(of_clauses)?,
+            vocabulary: Vocabulary::new(&scoring_config.vocabulary),
+            fields: scoring_config.settings.fields.weighted(),
             templates: scoring.templates,
             terms,
             features,
@@ -72,17 +81,27 @@ impl Known {
     }
 
     /// The clauses that an issue matches with the words that did it.
-    pub fn matched(&self, issue_idx: usize, clauses: &[ClauseScore]) -> Result<Vec<MatchedTerms>> {
+    ///
+    /// It is scored in an index of its own, as it would be among the others: in theirs a word of a clause stands in
+    /// thousands.
+    pub fn matched(&self, issue: &Issue, clauses: &[ClauseScore]) -> Result<Vec<MatchedTerms>> {
+        let alone = std::slice::from_ref(issue);
+        let terms = text::issues_by(alone, &self.vocabulary, &self.templates);
+        let index = Index::build(
+            self.fields,
+            terms.iter().map(IssueTerms::fields),
+            Some(self.statistics.clone()),
+        )?;
         let matching = Matching {
             queries: &self.queries,
-            index: &self.index,
+            index: &index,
             holders: &self.holders,
             n_terms: self.n_terms,
         };
         let mut matched = Vec::new();
         for best in clauses {
             if let Some(clause) = self.document.clause(&best.clause) {
-                matched.extend(matching.of(issue_idx, clause)?);
+                matched.extend(matching.of(0, clause)?);
             }
         }
         Ok(matched)

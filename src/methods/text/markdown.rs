@@ -187,13 +187,24 @@ impl Templates {
 
 /// The lines of a body without those that open and close fences, and whether each stands in a fence.
 ///
-/// Some sources join all lines of a body: headings and check boxes inside a line begin a new one.
+/// Some sources join all lines of a body: headings, check boxes and fences inside a line begin a new one.
 fn lines(body: &str) -> Vec<(&str, bool)> {
     let mut found = Vec::new();
     let mut fence: Option<char> = None;
     for line in body.lines() {
-        let mut rest = line.trim();
-        if let Some(sign) = fence_sign(rest) {
+        let line = line.trim();
+        if fence.is_none() && line.matches("```").count() > 1 {
+            for (idx, piece) in line.split("```").enumerate() {
+                let fenced = idx % 2 == 1;
+                match fenced {
+                    true => found.push((piece.trim(), true)),
+                    false => push_unjoined(&mut found, piece),
+                }
+                fence = fenced.then_some('`');
+            }
+            continue;
+        }
+        if let Some(sign) = fence_sign(line) {
             match fence {
                 None => fence = Some(sign),
                 Some(open) if open == sign => fence = None,
@@ -201,21 +212,28 @@ fn lines(body: &str) -> Vec<(&str, bool)> {
             }
             continue;
         }
-        if fence.is_none() {
-            let next = |text: &str| {
-                [" ### ", " - [x] ", " - [X] ", " - [ ] "]
-                    .iter()
-                    .filter_map(|sign| text.find(sign))
-                    .min()
-            };
-            while let Some(at) = next(rest) {
-                found.push((rest[..at].trim(), false));
-                rest = &rest[at + 1..];
-            }
+        match fence {
+            Some(_) => found.push((line, true)),
+            None => push_unjoined(&mut found, line),
         }
-        found.push((rest.trim(), fence.is_some()));
     }
     found
+}
+
+/// Prose, split where a heading or a check box begins.
+fn push_unjoined<'a>(found: &mut Vec<(&'a str, bool)>, line: &'a str) {
+    let next = |text: &str| {
+        [" ### ", " - [x] ", " - [X] ", " - [ ] "]
+            .iter()
+            .filter_map(|sign| text.find(sign))
+            .min()
+    };
+    let mut rest = line;
+    while let Some(at) = next(rest) {
+        found.push((rest[..at].trim(), false));
+        rest = &rest[at + 1..];
+    }
+    found.push((rest.trim(), false));
 }
 
 /// The distinct lines of a body in the form in which they are compared, each with its shape.
@@ -333,6 +351,9 @@ mod tests {
         check("a\n```sh\nb\n```\nc", "a\nc\n", "b\n");
         check("a\n~~~\nb\n```\nc\n~~~\nd", "a\nd\n", "b\nc\n");
         check("```\nopen to the end", "", "open to the end\n");
+        check("a ```b``` c\nd", "a\nc\nd\n", "b\n");
+        check("```b```\nc", "c\n", "b\n");
+        check("a ```sh b ``` ### c ```d\ne", "a\n### c\n", "sh b\nd\ne\n");
         check("", "", "");
     }
 

@@ -179,7 +179,7 @@ fn what_cannot_be_decided_is_said() {
     };
     let one = "issue:example/harness#1";
     check(
-        &["review", "approve", one, "--by", "ana"],
+        &["review", "note", one, "--by", "ana"],
         "a decision has a reason",
     );
     check(

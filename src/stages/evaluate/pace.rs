@@ -14,8 +14,9 @@ use crate::adapters::processes;
 use crate::adapters::sandbox::{Cell, CellSpec, Sandbox, SandboxError, Swept};
 use crate::methods::schedule::Starts;
 
-/// How often it is looked whether one more unit may begin.
-pub(super) const LOOK: Duration = Duration::from_millis(3);
+/// How often it is looked whether one more unit may begin. On a busy machine a run takes long, so that looks every 3 ms
+/// cost more than they gave.
+pub(super) const LOOK: Duration = Duration::from_millis(10);
 /// A cell that has used no processor time for so long waits for something: a timer, a reply that never comes.
 const STILL: Duration = Duration::from_millis(50);
 /// A core counts as idle when so many looks in a row found it so.

@@ -98,8 +98,8 @@ struct ReadArgs {
     /// Record decisions first; a line each: approve OWNER/NAME#N WHY, or reject OWNER/NAME#N WHY (- for standard input)
     #[arg(long, value_name = "FILE")]
     say: Option<PathBuf>,
-    /// Who decides; git's user.name unless said
-    #[arg(long, value_name = "NAME", env = "PIPELINE_REVIEWER", requires = "say")]
+    /// Who decides what --say says; git's user.name unless said
+    #[arg(long, value_name = "NAME", env = "PIPELINE_REVIEWER")]
     by: Option<String>,
     /// Draw a closing sample of N unread issues, which are read next
     #[arg(long, value_name = "N")]

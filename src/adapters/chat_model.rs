@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::domain::chat::Message;
 use crate::domain::secret::{Secret, is_private};
-use crate::domain::visible::{shortened, visible_line};
+use crate::domain::visible::{innermost, shortened, visible_line};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of an answer, with all that stands around its text.
@@ -72,7 +72,7 @@ impl ChatModel {
             .timeout(time_limit)
             .redirect(reqwest::redirect::Policy::none())
             .build()
-            .map_err(|error| ChatError::Client(root(&error)))?;
+            .map_err(|error| ChatError::Client(innermost(&error)))?;
         Ok(Self {
             client,
             url,
@@ -131,7 +131,7 @@ impl ChatModel {
             },
             false => ChatError::Unreachable {
                 url,
-                reason: root(error),
+                reason: innermost(error),
             },
         }
     }
@@ -150,15 +150,6 @@ fn said(bytes: &[u8]) -> String {
         None => String::from_utf8_lossy(bytes).into_owned(),
     };
     shortened(&visible_line(text.trim()), SHOWN_CHARS).into_owned()
-}
-
-/// The innermost cause, which says what happened.
-fn root(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    visible_line(&cause.to_string()).into_owned()
 }
 
 #[cfg(test)]

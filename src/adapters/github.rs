@@ -18,7 +18,7 @@ use url::Url;
 
 use crate::domain::issue::IssueKey;
 use crate::domain::secret::{Secret, is_private};
-use crate::domain::visible::visible_line;
+use crate::domain::visible::{innermost, visible_line};
 
 /// One page of a list.
 #[derive(Debug)]
@@ -125,7 +125,7 @@ impl GitHub {
             // Redirects are answers of their own here.
             .redirect(reqwest::redirect::Policy::none())
             .build()
-            .map_err(|error| GitHubError::Client(root(&error)))?;
+            .map_err(|error| GitHubError::Client(innermost(&error)))?;
         let mut builder = Octocrab::builder()
             .base_uri(api)
             .map_err(|_| address())?
@@ -232,12 +232,12 @@ impl GitHub {
             .octocrab
             ._get_with_headers(url, Some(headers))
             .await
-            .map_err(|error| passing(root(&error)))?;
+            .map_err(|error| passing(innermost(&error)))?;
         let (parts, body) = response.into_parts();
         let bytes = body
             .collect()
             .await
-            .map_err(|error| passing(format!("the answer breaks off: {}", root(&error))))?
+            .map_err(|error| passing(format!("the answer breaks off: {}", innermost(&error))))?
             .to_bytes();
         Ok((parts, bytes.to_vec()))
     }
@@ -369,15 +369,6 @@ fn key_of(bytes: &[u8]) -> Option<IssueKey> {
         repository: repository.split_once("/repos/")?.1.to_owned(),
         number: issue.get("number")?.as_u64()?,
     })
-}
-
-/// The innermost cause on one line: what the layers of the client say around it repeats the address.
-fn root(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    visible_line(&cause.to_string()).into_owned()
 }
 
 #[cfg(test)]

@@ -72,6 +72,15 @@ fn is_hidden(c: char) -> bool {
         || (c as u32) & 0xfffe == 0xfffe
 }
 
+/// The innermost cause of an error on one line: what happened, without what the layers around it say.
+pub fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    visible_line(&cause.to_string()).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

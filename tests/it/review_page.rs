@@ -110,18 +110,21 @@ impl Visitor {
         self.get(&format!("/read?issue={key}"))
     }
 
-    /// Presses a button of the form of a page.
+    /// Presses a button of the form of an issue's page.
     pub fn press(&self, page: &Answer, verb: &str, why: &str) -> Answer {
-        let value = |name: &str| page.hidden(name);
+        self.decide("/decide", page, verb, why)
+    }
+
+    fn decide(&self, path: &str, page: &Answer, verb: &str, why: &str) -> Answer {
+        let (form, on, seen) = (page.hidden("form"), page.hidden("on"), page.hidden("seen"));
         let fields = [
-            ("form", value("form")),
-            ("on", value("on")),
-            ("seen", value("seen")),
-            ("verb", verb.to_owned()),
-            ("why", why.to_owned()),
+            ("form", form.as_str()),
+            ("on", &on),
+            ("seen", &seen),
+            ("verb", verb),
+            ("why", why),
         ];
-        let fields: Vec<(&str, &str)> = fields.iter().map(|(n, v)| (*n, v.as_str())).collect();
-        self.post("/decide", &fields)
+        self.post(path, &fields)
     }
 
     fn send(&self, method: &str, path: &str, body: &str) -> Answer {
@@ -535,16 +538,7 @@ pub fn variant() -> Project {
 impl Visitor {
     /// Presses a button of a case's page.
     fn press_case(&self, page: &Answer, verb: &str, why: &str) -> Answer {
-        let value = |name: &str| page.hidden(name);
-        let fields = [
-            ("form", value("form")),
-            ("on", value("on")),
-            ("seen", value("seen")),
-            ("verb", verb.to_owned()),
-            ("why", why.to_owned()),
-        ];
-        let fields: Vec<(&str, &str)> = fields.iter().map(|(n, v)| (*n, v.as_str())).collect();
-        self.post("/case/decide", &fields)
+        self.decide("/case/decide", page, verb, why)
     }
 }
 

@@ -66,6 +66,7 @@ if "-p" in args:
 elif "stdin" in args:
     print(sys.stdin.readline().strip() if sys.stdin else "no stdin")
 else:
+    signal.signal(signal.SIGINT, told)
     while True:
         sys.stdout.write("> ")
         sys.stdout.flush()
@@ -150,6 +151,7 @@ promises! {
     a_launch_waits_for_the_screen_of_another,
     a_killed_session_is_resumed_under_its_own_name,
     a_signal_comes_when_a_file_is_there,
+    keys_wait_for_requests_and_files,
     what_never_comes_is_said,
     standard_input_is_open_or_closed,
     a_repository_has_its_history,
@@ -388,6 +390,75 @@ equals  = "interrupted\n"
 "#,
         )
         .await;
+}
+
+/// Ctrl-C ends the first launch before it hears the reply, and the second while its command runs.
+async fn keys_wait_for_requests_and_files(place: Place) {
+    place
+        .passes(
+            r#"
+[[launch]]
+route = "terminal"
+keys = [
+  { wait = "> " },
+  { type = "one" },
+  { press = "enter" },
+  { wait = { request = 1 } },
+  { press = "ctrl-c" },
+]
+script = [
+  { call = "bash", with = { command = "touch heard" } },
+  { say = "done" },
+]
+
+[[launch]]
+route = "terminal"
+keys = [
+  { wait = "> " },
+  { type = "two" },
+  { press = "enter" },
+  { wait = { file = "{outside}/ready" } },
+  { press = "ctrl-c" },
+]
+script = [
+  { call = "bash", with = { command = "echo > /outside/ready; sleep 30" } },
+  { say = "done" },
+]
+
+[[expect]]
+channel = "files"
+path    = "heard"
+exists  = false
+
+[[expect]]
+channel = "exit"
+launch  = 1
+equals  = 130
+
+[[expect]]
+channel = "exit"
+launch  = 2
+equals  = 130
+"#,
+        )
+        .await;
+    let said = place
+        .fails(
+            r#"
+[[launch]]
+route = "terminal"
+keys = [
+  { wait = { file = "never" } },
+  { type = "one" },
+]
+
+[[expect]]
+channel = "exit"
+equals  = 0
+"#,
+        )
+        .await;
+    assert!(said.contains("2 keys never typed"), "{said}");
 }
 
 async fn what_never_comes_is_said(place: Place) {

@@ -1,6 +1,7 @@
 //! One start of the candidate: its route, what is typed, and the limits.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use super::bindings::Bindings;
 use super::capture::Capture;
-use super::moment::{Alongside, SignalSent};
+use super::moment::{Alongside, Moment, SignalSent};
 use super::reply::Reply;
 
 /// How the candidate is entered.
@@ -85,9 +86,9 @@ pub enum StdinIs {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Key {
-    /// Go on when the screen shows this text.
+    /// Go on when this has come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wait: Option<String>,
+    pub wait: Option<KeyWait>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub r#type: Option<String>,
     /// `enter`, `tab`, `shift-tab`, `esc`, `up`, `down`, `left`, `right`, `backspace`, `ctrl-a` … `ctrl-z`
@@ -98,6 +99,16 @@ pub struct Key {
     pub paste: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resize: Option<[u16; 2]>,
+}
+
+/// What a key waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum KeyWait {
+    /// The screen shows this text.
+    Screen(String),
+    /// A moment that is no screen. The reply to a request waits until the keys behind are typed, up to the next wait.
+    Moment(Moment),
 }
 
 pub const DEFAULT_TIME_LIMIT_S: u32 = 900;
@@ -166,6 +177,10 @@ impl Launch {
                 && key_bytes(name).is_none()
             {
                 faults.push(format!("{name:?} is no key"));
+            } else if let Some(wait) = &key.wait
+                && let Err(message) = wait.check(self)
+            {
+                faults.push(format!("a key waits: {message}"));
             }
         }
         for (reply_idx, reply) in self.script.iter().enumerate() {
@@ -190,6 +205,30 @@ impl Launch {
             );
         }
         faults
+    }
+}
+
+impl KeyWait {
+    /// What keeps it from ever coming in that launch.
+    fn check(&self, launch: &Launch) -> Result<(), String> {
+        match self {
+            Self::Screen(text) if text.is_empty() => Err("an empty text is on every screen".into()),
+            Self::Screen(_) => Ok(()),
+            Self::Moment(Moment::Screen(text)) => {
+                Err(format!("a text on the screen is `wait = {text:?}`"))
+            }
+            Self::Moment(moment) => moment.check(launch),
+        }
+    }
+}
+
+/// `the screen shows ">"`, `request 2 is made`.
+impl fmt::Display for KeyWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Screen(text) => write!(f, "the screen shows {text:?}"),
+            Self::Moment(moment) => write!(f, "{moment}"),
+        }
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) use capture::{check_path, check_pattern};
 pub use fixture::{Entry, Made, check_fixture_path};
 pub use git::{Commit, Git};
 pub use id::{CaseId, Category, ControlClass};
-pub use launch::{DEFAULT_TIME_LIMIT_S, Key, Launch, Route, StdinIs, key_bytes};
+pub use launch::{DEFAULT_TIME_LIMIT_S, Key, KeyWait, Launch, Route, StdinIs, key_bytes};
 pub use moment::{Alongside, Moment, Signal, SignalSent};
 pub use origin::{Method, Origin, Variable};
 pub use places::Places;

@@ -255,7 +255,7 @@ fn launch() -> impl Strategy<Value = Launch> {
             requests,
             size: Some([80, 24]),
             keys: vec![Key {
-                wait: say.clone(),
+                wait: say.clone().map(KeyWait::Screen),
                 r#type: None,
                 press: None,
                 paste: Some(prompt.clone()),

@@ -316,8 +316,8 @@ fn circumstances(launch: &Launch) -> Vec<String> {
 }
 
 fn key_words(key: &Key) -> String {
-    if let Some(text) = &key.wait {
-        format!("waits for {text:?}")
+    if let Some(wait) = &key.wait {
+        format!("waits until {wait}")
     } else if let Some(text) = &key.r#type {
         format!("types {text:?}")
     } else if let Some(name) = &key.press {

@@ -27,7 +27,7 @@ pub(super) fn ended_badly(
         let screen = last_line(launch.screen.as_deref().unwrap_or_default());
         return failure(
             Reason::Assertion,
-            "the screen comes to show what the keys wait for",
+            "what the keys wait for comes",
             format!(
                 "{} keys never typed; the screen ends with {}",
                 launch.keys_unsent,

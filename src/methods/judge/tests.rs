@@ -517,7 +517,7 @@ fn a_launch_that_does_not_come_to_its_moments_is_told() {
     );
     check(
         |evidence| evidence.launches[1].keys_unsent = 1,
-        "the screen comes to show",
+        "what the keys wait for",
         "launch 2, screen",
     );
     // Nobody sent this one.

@@ -124,7 +124,7 @@ impl Page {
         }
         if launch.keys_unsent > 0 {
             self.plain(format!(
-                "  {} keys were never sent: the screen before them never came",
+                "  {} keys were never sent: what they wait for never came",
                 launch.keys_unsent
             ));
         }

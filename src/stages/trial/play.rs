@@ -11,7 +11,7 @@ use super::terminal::{Act, Terminal};
 use crate::adapters::folders::Folders;
 use crate::adapters::mock::{BASE_PATH, Mock};
 use crate::adapters::sandbox::{Cell, Ended, LaunchEvent, LaunchId, SandboxError};
-use crate::domain::case::{self, Bindings, Case, Moment, Signal};
+use crate::domain::case::{self, Bindings, Case, KeyWait, Moment, Signal};
 use crate::domain::evidence::LaunchEvidence;
 use crate::methods::judge;
 
@@ -201,6 +201,16 @@ impl<'a> Play<'a> {
 
     async fn type_key(&mut self, idx: usize) -> Result<bool, SandboxError> {
         let is_paused = self.is_paused(idx);
+        let has_come = match &self.states[idx] {
+            State::Running(running) => {
+                let wait = running.terminal.as_ref().and_then(Terminal::wait);
+                wait.is_some_and(|wait| match wait {
+                    KeyWait::Screen(text) => self.shows(idx, text),
+                    KeyWait::Moment(moment) => self.has_come(idx, moment),
+                })
+            }
+            State::Waiting | State::Over(_) => false,
+        };
         let State::Running(running) = &mut self.states[idx] else {
             return Ok(false);
         };
@@ -210,7 +220,8 @@ impl<'a> Play<'a> {
         if running.is_given_up {
             return Ok(false);
         }
-        match terminal.next(self.bindings) {
+        match terminal.next(has_come, self.bindings) {
+            Act::GoOn => {}
             Act::Type(bytes) => self.cell.write(running.id, &bytes).await?,
             Act::Resize(size) => self.cell.resize(running.id, size).await?,
             Act::GiveUp => {
@@ -229,13 +240,18 @@ impl<'a> Play<'a> {
         };
         match moment {
             Moment::Request(n) => self.mock.n_requests(&running.base_path) >= *n,
-            Moment::Screen(text) => {
-                let text = self.bindings.expand(text);
-                let terminal = running.terminal.as_ref();
-                terminal.is_some_and(|terminal| terminal.shows(&text))
-            }
+            Moment::Screen(text) => self.shows(idx, text),
             Moment::File(path) => self.folders.holds(path, self.bindings, self.owner),
         }
+    }
+
+    /// Whether the screen of that launch shows this text now.
+    fn shows(&self, idx: usize, text: &str) -> bool {
+        let State::Running(running) = &self.states[idx] else {
+            return false;
+        };
+        let terminal = running.terminal.as_ref();
+        terminal.is_some_and(|terminal| terminal.shows(&self.bindings.expand(text)))
     }
 
     /// Whether something that the case wants to happen at this request has not happened yet.
@@ -244,13 +260,16 @@ impl<'a> Play<'a> {
         let State::Running(running) = &self.states[idx] else {
             return false;
         };
+        let terminal = running.terminal.as_ref();
         let mut signals = self.case.launches[idx].signals.iter().enumerate();
-        signals.any(|(n, signal)| {
-            // What is killed needs no reply, and must not get one before it is dead.
-            signal.once == moment && (n >= running.n_known_sent || signal.send == Signal::Kill)
-        }) || self
-            .guests(idx, &moment)
-            .any(|guest| self.is_in_the_way(guest))
+        terminal.is_some_and(|terminal| terminal.is_request_awaited(request))
+            || signals.any(|(n, signal)| {
+                // What is killed needs no reply, and must not get one before it is dead.
+                signal.once == moment && (n >= running.n_known_sent || signal.send == Signal::Kill)
+            })
+            || self
+                .guests(idx, &moment)
+                .any(|guest| self.is_in_the_way(guest))
     }
 
     /// Whether no key is typed since another launch has the word.
@@ -303,7 +322,11 @@ impl<'a> Play<'a> {
                     State::Running(running) => {
                         let signal = launch.signals.get(running.n_sent);
                         let until = alongside.and_then(|other| other.until.as_ref());
-                        signal.is_some_and(|signal| is_file(&signal.once))
+                        let key = running.terminal.as_ref().and_then(Terminal::wait);
+                        let key = key.is_some_and(
+                            |wait| matches!(wait, KeyWait::Moment(moment) if is_file(moment)),
+                        );
+                        key || signal.is_some_and(|signal| is_file(&signal.once))
                             || until.is_some_and(is_file)
                     }
                     State::Over(_) => false,
@@ -348,7 +371,18 @@ impl<'a> Play<'a> {
             terminal.show(&std::mem::take(&mut ended.stdout));
             // Keys that wait for nothing more are lost with the program, and were typed all the same.
             if !running.is_given_up {
-                while !matches!(terminal.next(self.bindings), Act::Wait | Act::GiveUp) {}
+                loop {
+                    let has_come = match terminal.wait() {
+                        Some(KeyWait::Screen(text)) => terminal.shows(&self.bindings.expand(text)),
+                        Some(KeyWait::Moment(_)) | None => false,
+                    };
+                    if matches!(
+                        terminal.next(has_come, self.bindings),
+                        Act::Wait | Act::GiveUp
+                    ) {
+                        break;
+                    }
+                }
             }
         }
         let asked = self.mock.end(&running.base_path);
@@ -378,7 +412,13 @@ fn held(case: &Case, idx: usize) -> BTreeSet<usize> {
         .iter()
         .filter_map(|launch| launch.alongside.as_ref());
     let guests = guests.filter(|alongside| alongside.launch == idx + 1);
+    let keys = case.launches[idx].keys.iter();
+    let keys = keys.filter_map(|key| match &key.wait {
+        Some(KeyWait::Moment(moment)) => Some(moment),
+        Some(KeyWait::Screen(_)) | None => None,
+    });
     signals
+        .chain(keys)
         .chain(guests.map(|alongside| &alongside.once))
         .filter_map(|moment| match moment {
             Moment::Request(n) => Some(*n),

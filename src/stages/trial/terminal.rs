@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::adapters::sandbox::TerminalSize;
-use crate::domain::case::{self, Bindings, Key, key_bytes};
+use crate::domain::case::{self, Bindings, Key, KeyWait, Moment, key_bytes};
 
-/// How long a key waits for its screen condition before the program is killed.
+/// How long a key waits in vain before the program is killed.
 const WAIT_LIMIT: Duration = Duration::from_secs(10);
 const DEFAULT_SIZE: [u16; 2] = [80, 24];
 /// Of the raw output so much is kept.
@@ -29,6 +29,8 @@ pub(super) struct Terminal<'a> {
 pub(super) enum Act {
     Type(Vec<u8>),
     Resize(TerminalSize),
+    /// What a key waited for has come: the next key has its turn.
+    GoOn,
     /// What a key waits for did not come: the program is ended.
     GiveUp,
     /// Nothing for now.
@@ -78,38 +80,56 @@ impl<'a> Terminal<'a> {
         self.deadline
     }
 
-    /// The next thing to do. A key that it returns counts as typed.
-    pub(super) fn next(&mut self, bindings: &Bindings) -> Act {
-        while let Some(key) = self.keys.get(self.n_done) {
-            let act = if let Some(wanted) = &key.wait {
-                if self.shows(&bindings.expand(wanted)) {
-                    self.deadline = None;
-                    self.n_done += 1;
-                    continue;
-                }
+    /// What the next key waits for.
+    pub(super) fn wait(&self) -> Option<&'a KeyWait> {
+        self.keys.get(self.n_done)?.wait.as_ref()
+    }
+
+    /// The next thing to do, where `has_come` says whether what the next key waits for is there. A key that it returns
+    /// counts as typed.
+    pub(super) fn next(&mut self, has_come: bool, bindings: &Bindings) -> Act {
+        let Some(key) = self.keys.get(self.n_done) else {
+            return Act::Wait;
+        };
+        let act = if key.wait.is_some() {
+            if !has_come {
                 let now = Instant::now();
                 return match *self.deadline.get_or_insert(now + WAIT_LIMIT) {
                     deadline if now >= deadline => Act::GiveUp,
                     _ => Act::Wait,
                 };
-            } else if let Some(size) = key.resize {
-                let size = terminal_size(size);
-                let (rows, columns) = cells(size);
-                self.parser.screen_mut().set_size(rows, columns);
-                Act::Resize(size)
-            } else if let Some(text) = &key.r#type {
-                Act::Type(bindings.expand(text).into_bytes())
-            } else if let Some(text) = &key.paste {
-                let text = bindings.expand(text);
-                Act::Type(format!("\x1b[200~{text}\x1b[201~").into_bytes())
-            } else {
-                let name = key.press.as_deref().expect("a checked key does one thing");
-                Act::Type(key_bytes(name).expect("a checked key has a known name"))
-            };
-            self.n_done += 1;
-            return act;
+            }
+            self.deadline = None;
+            Act::GoOn
+        } else if let Some(size) = key.resize {
+            let size = terminal_size(size);
+            let (rows, columns) = cells(size);
+            self.parser.screen_mut().set_size(rows, columns);
+            Act::Resize(size)
+        } else if let Some(text) = &key.r#type {
+            Act::Type(bindings.expand(text).into_bytes())
+        } else if let Some(text) = &key.paste {
+            let text = bindings.expand(text);
+            Act::Type(format!("\x1b[200~{text}\x1b[201~").into_bytes())
+        } else {
+            let name = key.press.as_deref().expect("a checked key does one thing");
+            Act::Type(key_bytes(name).expect("a checked key has a known name"))
+        };
+        self.n_done += 1;
+        act
+    }
+
+    /// Whether a key still waits for this request, or keys behind that wait are still to be typed.
+    pub(super) fn is_request_awaited(&self, request: usize) -> bool {
+        let awaits = |key: &Key| key.wait == Some(KeyWait::Moment(Moment::Request(request)));
+        match self.keys.iter().rposition(awaits) {
+            None => false,
+            Some(at) => {
+                let behind = &self.keys[at + 1..];
+                let n_typed = behind.iter().take_while(|key| key.wait.is_none()).count();
+                self.n_done <= at + n_typed
+            }
         }
-        Act::Wait
     }
 }
 

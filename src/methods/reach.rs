@@ -1,14 +1,14 @@
 //! What of the reference's code a case runs. Where none of a mutant's edits ran, the mutant fares as the reference does,
 //! and need not be run on that case.
 //!
-//! Coverage by function as a filter of mutants is that of PIT (Coles et al., ISSTA 2016).
+//! Coverage by line as a filter of mutants is that of PIT (Coles et al., ISSTA 2016).
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use crate::domain::candidate::Edit;
 
-/// Lines of each file, from 1, that belong to functions, classes and modules which ran.
+/// Lines of each file, from 1, that ran, and those beside them that do not tell whether they did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reach(BTreeMap<String, Vec<RangeInclusive<usize>>>);
 

@@ -75,6 +75,16 @@ impl Project {
         self.root.join("data/runs")
     }
 
+    /// Plans of runs on many machines.
+    pub fn plans(&self) -> PathBuf {
+        self.root.join("data/plans")
+    }
+
+    /// What the machines that run a plan leave.
+    pub fn shards(&self) -> PathBuf {
+        self.root.join("data/shards")
+    }
+
     /// Installed copies of candidates, by digest.
     pub fn frozen(&self) -> PathBuf {
         self.root.join("data/frozen")

@@ -24,6 +24,10 @@ pub enum ExitCode {
     Invalid = 6,
     /// The work is done and nothing failed, but repetitions of some cases ended differently.
     Flaky = 7,
+    /// Not all is there: a shard was cut short or has units that our side broke, a merge lacks units.
+    Again = 75,
+    /// This shard can never be run here: version, suite or candidate are not those of the plan.
+    Never = 78,
     /// Ctrl-C; what was finished is kept.
     Interrupted = 130,
 }
@@ -38,6 +42,8 @@ Exit codes:
   5  a bug of this program
   6  done, but some units stayed invalid: our side broke there, nothing of it is counted
   7  done, nothing failed, but some verdicts are flaky: repetitions of a case ended differently
+ 75  not all of a plan is there yet; what is finished is kept, the same command goes on
+ 78  the shard can never be run here: version, suite or candidates are not those of the plan
 130  interrupted; what was finished is kept";
 
 impl From<ExitCode> for std::process::ExitCode {
@@ -56,6 +62,8 @@ pub fn report(failure: &Failure, output: &Output, root: Option<&Path>) -> ExitCo
         Kind::Environment => (ExitCode::Environment, "environment"),
         Kind::Internal => (ExitCode::Internal, "internal"),
         Kind::Interrupted => (ExitCode::Interrupted, "interrupted"),
+        Kind::Again => (ExitCode::Again, "again"),
+        Kind::Never => (ExitCode::Never, "never"),
     };
     let message = match root {
         Some(root) => failure

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use super::{ExitCode, Output, summary as table};
+use super::{ExitCode, Output, shard, summary as table};
 use crate::domain::verdict::Outcome;
 use crate::methods::summary::summarise;
 use crate::stages::evaluate::{self, Config, Summary, TakeUp};
@@ -20,7 +20,7 @@ pub struct Args {
         long = "candidate",
         short = 'c',
         value_name = "NAME",
-        required_unless_present = "resume"
+        required_unless_present_any = ["resume", "plan"]
     )]
     candidates: Vec<String>,
     /// Only these cases: ids, categories, or prefixes with a final *
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, short, value_name = "N")]
     jobs: Option<usize>,
     /// Name the run; the day and a letter unless said
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = run_id)]
     run: Option<String>,
     /// Go on with this run, whatever has been asked for since
     #[arg(long, value_name = "RUN", conflicts_with_all = ["candidates", "cases", "run", "nonce_seed", "fresh", "repeat"])]
@@ -53,16 +53,22 @@ pub struct Args {
     /// Write the verdicts as JUnit XML too
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+    #[command(flatten)]
+    shard: shard::ShardArgs,
+}
+
+/// The name of a run is that of a folder.
+pub(super) fn run_id(id: &str) -> std::result::Result<String, String> {
+    match id.is_empty() || id.starts_with('.') || id.contains(['/', '\0']) {
+        true => Err("cannot name a run: it is a folder's name".to_owned()),
+        false => Ok(id.to_owned()),
+    }
 }
 
 pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
     let settings = Settings::read(context)?;
-    if let Some(id) = &args.run
-        && (id.is_empty() || id.starts_with('.') || id.contains(['/', '\0']))
-    {
-        return Err(Failure::user(format!(
-            "{id:?} cannot name a run: it is a folder's name"
-        )));
+    if let Some(config) = args.shard.config(context, &settings, args.jobs) {
+        return shard::run(&config, context, output);
     }
     // Said before the run, not after it.
     if let Some(folder) = args.junit.as_deref().and_then(Path::parent)

@@ -26,12 +26,15 @@ mod evaluate;
 mod expand;
 mod filter;
 mod man;
+mod merge;
+mod plan;
 mod prepare;
 mod rank;
 mod rejudge;
 mod report;
 mod review;
 mod run;
+mod shard;
 mod show;
 mod status;
 
@@ -92,6 +95,8 @@ enum Command {
     Case(case::Args),
     /// Run the suite against candidates
     Evaluate(evaluate::Args),
+    Plan(plan::Args),
+    Merge(merge::Args),
     /// Judge the stored evidence of a run again
     Rejudge(rejudge::Args),
     /// Show the verdict and the evidence of one case
@@ -187,6 +192,8 @@ fn dispatch(
         Command::Prepare(args) => prepare::run(args, &context()?, output),
         Command::Case(args) => case::run(args, &context()?, output),
         Command::Evaluate(args) => evaluate::run(args, &context()?, output),
+        Command::Plan(args) => plan::run(args, &context()?, output),
+        Command::Merge(args) => merge::run(args, &context()?, output),
         Command::Rejudge(args) => rejudge::run(args, &context()?, output),
         Command::Show(args) => show::run(args, &context()?, output),
         Command::Report(args) => report::run(args, &context()?, output),

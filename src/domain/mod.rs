@@ -20,6 +20,7 @@ pub mod mining;
 pub mod place;
 pub mod results;
 pub mod secret;
+pub mod shard;
 pub mod source_facts;
 pub mod suite;
 pub mod verdict;

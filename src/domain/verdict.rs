@@ -77,6 +77,8 @@ pub enum FaultKind {
     DiskFull,
     /// Repetitions of the same case ended differently; nobody knows which of them counts.
     Flaky,
+    /// Several machines ran the same unit and it ended differently; nobody knows which of them counts.
+    Unstable,
 }
 
 /// What follows from how a trial ended.
@@ -119,6 +121,7 @@ impl FaultKind {
             Self::Files => "files",
             Self::DiskFull => "disk-full",
             Self::Flaky => "flaky",
+            Self::Unstable => "unstable",
         }
     }
 }
@@ -145,7 +148,7 @@ impl Outcome {
             Self::Passed | Self::Failed(_) => (false, true),
             Self::Invalid(fault) => match fault.kind {
                 FaultKind::Sandbox | FaultKind::Files => (true, false),
-                FaultKind::DiskFull | FaultKind::Flaky => (false, false),
+                FaultKind::DiskFull | FaultKind::Flaky | FaultKind::Unstable => (false, false),
             },
             Self::NotAsked { .. } => (false, false),
         };

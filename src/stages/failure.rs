@@ -17,6 +17,10 @@ pub enum Kind {
     Internal,
     /// Somebody pressed Ctrl-C; what was finished is kept.
     Interrupted,
+    /// A shard was cut short, here and now; what was finished is kept.
+    Again,
+    /// A shard cannot be run here at all: what it needs is not what was planned.
+    Never,
 }
 
 #[derive(Debug)]

@@ -33,12 +33,15 @@ pub mod evaluate;
 pub mod install;
 pub mod interrupt;
 pub mod line;
+pub mod merge;
 pub mod owned_folder;
+pub mod plan;
 pub mod prepare;
 pub mod rejudge;
 pub mod repetitions;
 pub mod review;
 pub mod sandboxes;
+pub mod shard;
 pub mod status;
 pub mod trial;
 

@@ -49,13 +49,13 @@ pub struct Summary {
 }
 
 pub fn run(context: &Context, config: &Config) -> Result<Summary> {
-    let run = stored_run::open(context, config.run.as_deref())?;
+    let run = stored_run::open_whole(context, config.run.as_deref())?;
     let facts = stored_run::facts(context, &run.plan);
     let outcomes = run.outcomes().map_err(classify)?;
     let baseline = config
         .baseline
         .as_deref()
-        .map(|id| stored_run::open(context, Some(id)))
+        .map(|id| stored_run::open_whole(context, Some(id)))
         .transpose()?;
     let unsteady = match run.plan.repeat {
         1 => Vec::new(),

@@ -23,6 +23,21 @@ pub fn open(context: &Context, id: Option<&str>) -> Result<Run> {
     })
 }
 
+/// The same for stages that rank or compare: a merge that lacks units is refused, since what is missing is not by chance.
+pub fn open_whole(context: &Context, id: Option<&str>) -> Result<Run> {
+    let run = open(context, id)?;
+    match &run.merged {
+        Some(merged) if merged.n_missing > 0 => Err(Failure::user(format!(
+            "the run {} is a part of its plan: {} units are missing, so nothing is ranked by it",
+            run.id(),
+            merged.n_missing
+        ))
+        .hint(format!("see what is there: pipeline show {}", run.id()))
+        .hint("run the shards that are missing, then merge again: pipeline merge PLAN")),
+        _ => Ok(run),
+    }
+}
+
 /// What tables and reports need to know of a run's test cases. Families that an older version did not plan are those of
 /// the suite as it is now; a case that it does not hold is a family of its own.
 pub fn facts(context: &Context, plan: &Plan) -> Facts {

@@ -148,6 +148,7 @@ fn status(word: &str) -> Result<Status, String> {
         FaultKind::Files,
         FaultKind::DiskFull,
         FaultKind::Flaky,
+        FaultKind::Unstable,
     ]
     .iter()
     .any(|fault| fault.as_str() == word);

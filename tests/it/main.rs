@@ -33,6 +33,7 @@ mod review_browser;
 mod review_page;
 mod run;
 mod sandbox;
+mod shards;
 mod show;
 mod stored_run;
 mod trial;

@@ -89,7 +89,7 @@ fn of_run(
     id: Option<&str>,
     models: &BTreeMap<String, String>,
 ) -> Result<Verdicts> {
-    let run = stored_run::open(context, id)?;
+    let run = stored_run::open_whole(context, id)?;
     let verdicts = run.verdicts().map_err(stored_run::classify)?;
     let facts = stored_run::facts(context, &run.plan);
     let n_planned = run.plan.candidates.len() * facts.len();

@@ -19,15 +19,20 @@ use super::sandboxes::{self, SandboxKind, Settings};
 use super::trial::Bench;
 use super::{Context, Failure, Kind, Result, repetitions};
 use crate::adapters::junit;
+use crate::adapters::sandbox::Sandbox;
 use crate::domain::case::CaseId;
 use crate::domain::suite::Suite;
 use crate::domain::verdict::{Outcome, Verdict};
 use crate::methods::repetition::Unsteady;
 use crate::methods::suite_check;
-use crate::storage::runs::{Plan, Run, RunError, UnitOutcome, hex};
+use crate::storage::runs::{Plan, Run, RunError, Unit, UnitOutcome, hex};
 use crate::storage::{documents, suite};
 use pace::{Paced, Slots};
 use units::Means;
+
+pub(super) use order::Expected;
+pub(super) use plan::{changed_case, drawn_seed, find, plan};
+pub use units::Ledger;
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -98,11 +103,16 @@ pub fn suite(context: &Context) -> Result<Suite> {
 
 pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     let suite = suite(context)?;
+    runtime(config.jobs, evaluate(context, config, &suite))
+}
+
+/// Runs `work` on as many threads as there are jobs.
+pub(super) fn runtime<T>(jobs: usize, work: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(config.jobs.max(1))
+        .worker_threads(jobs.max(1))
         .enable_all()
         .build()?;
-    let result = runtime.block_on(evaluate(context, config, &suite));
+    let result = runtime.block_on(work);
     // A blocked task of a cell that was dropped must not hold us.
     runtime.shutdown_timeout(Duration::from_secs(2));
     result
@@ -111,44 +121,23 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
 async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<Summary> {
     let began = Instant::now();
     let sandbox = sandboxes::open(context, config.sandbox, &config.settings.image).await?;
-    let most = config.settings.most_cells.max(config.jobs);
-    let paced = Arc::new(Paced::new(sandbox.clone(), config.jobs, most));
     let mut run = plan::opened(context, config, suite, sandbox.name())?;
-    let bench = Arc::new(Bench {
-        sandbox: paced.clone(),
-        run: run.id().to_owned(),
-        seed: run.plan.seed.clone(),
-    });
     let mut units = run.missing().map_err(run_failure)?;
     match config.shuffle {
         Some(number) => {
             units.sort_by_cached_key(|unit| hex(&Sha256::digest(format!("{number}\0{unit:?}"))));
         }
-        None => order::longest_first(context, suite, &run, &mut units)?,
+        None => order::longest_first(context, suite, &mut units)?,
     }
-    context.progress.begin("evaluate", Some(units.len() as u64));
     let n_run = units.len();
-    let mut ready = BTreeMap::new();
-    for planned in &run.plan.candidates {
-        if units.iter().any(|unit| unit.candidate == planned.name) {
-            let one = ready::ready(context, config, suite, &bench, &run.plan, planned).await?;
-            ready.insert(planned.name.clone(), one);
-        }
-    }
-    let means = Means {
+    let work = Work {
+        plan: &run.plan.clone(),
         suite,
-        bench,
-        slots: Slots::new(config.jobs.max(1), most, paced),
-        ready,
+        sandbox,
+        settings: &config.settings,
+        jobs: config.jobs,
     };
-    let ended = units::run_units(context, config, means, units, &mut run).await;
-    context.progress.end(&match &ended {
-        Ok(()) => format!("{n_run} units in {:.1} s", began.elapsed().as_secs_f64()),
-        Err(failure) => failure.to_string(),
-    });
-    ended?;
-    // The daemon may have made a container for a killed run after we had looked.
-    sandboxes::sweep(context, &*sandbox).await?;
+    run_units(context, work, units, &mut run).await?;
     let outcomes = run.outcomes().map_err(run_failure)?;
     Ok(Summary {
         run: run.id().to_owned(),
@@ -165,6 +154,62 @@ async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<S
         verdicts: run.verdicts().map_err(run_failure)?,
         plan: run.plan,
     })
+}
+
+/// What units are run with.
+pub(super) struct Work<'a> {
+    pub plan: &'a Plan,
+    pub suite: &'a Suite,
+    pub sandbox: Arc<dyn Sandbox>,
+    pub settings: &'a Settings,
+    pub jobs: usize,
+}
+
+/// Runs units of a plan, the first ones first, and keeps each when it is finished.
+pub(super) async fn run_units(
+    context: &Context,
+    work: Work<'_>,
+    units: Vec<Unit>,
+    ledger: &mut impl Ledger,
+) -> Result<()> {
+    let began = Instant::now();
+    let Work {
+        plan,
+        suite,
+        sandbox,
+        settings,
+        jobs,
+    } = work;
+    let most = settings.most_cells.max(jobs);
+    let paced = Arc::new(Paced::new(sandbox.clone(), jobs, most));
+    let bench = Arc::new(Bench {
+        sandbox: paced.clone(),
+        run: plan.run.clone(),
+        seed: plan.seed.clone(),
+    });
+    let n_run = units.len();
+    context.progress.begin("evaluate", Some(n_run as u64));
+    let mut ready = BTreeMap::new();
+    for planned in &plan.candidates {
+        if units.iter().any(|unit| unit.candidate == planned.name) {
+            let one = ready::ready(context, settings, suite, &bench, plan, planned).await?;
+            ready.insert(planned.name.clone(), one);
+        }
+    }
+    let means = Means {
+        suite,
+        bench,
+        slots: Slots::new(jobs.max(1), most, paced),
+        ready,
+    };
+    let ended = units::run_units(context, settings, means, units, ledger).await;
+    context.progress.end(&match &ended {
+        Ok(()) => format!("{n_run} units in {:.1} s", began.elapsed().as_secs_f64()),
+        Err(failure) => failure.to_string(),
+    });
+    ended?;
+    // The daemon may have made a container for a killed run after we had looked.
+    sandboxes::sweep(context, &*sandbox).await
 }
 
 /// Writes the verdicts of a run as JUnit XML.

@@ -11,38 +11,47 @@ use crate::storage::runs::{Run, Unit};
 /// Earlier runs that are looked into.
 const N_RUNS: usize = 5;
 
-/// Sorts units by what they took in earlier runs; one that was never run is expected to use up its time limits.
-pub(super) fn longest_first(
-    context: &Context,
-    suite: &Suite,
-    run: &Run,
-    units: &mut [Unit],
-) -> Result<()> {
-    let runs = context.project.runs();
-    let ids = Run::list(&runs).map_err(run_failure)?;
-    let mut durations = Durations::default();
-    for id in &ids[ids.len().saturating_sub(N_RUNS)..] {
-        // A run that cannot be read tells nothing.
-        let outcomes = match id == run.id() {
-            true => run.outcomes(),
-            false => Run::open(&runs, id).and_then(|run| run.outcomes()),
-        };
-        for unit in outcomes.into_iter().flatten() {
-            if unit.evidence.is_some() {
-                durations.add(&unit.candidate, &unit.case, unit.duration_ms);
+/// What units are expected to take, in milliseconds.
+pub(in crate::stages) struct Expected<'a> {
+    suite: &'a Suite,
+    durations: Durations,
+}
+
+impl<'a> Expected<'a> {
+    /// By the newest runs.
+    pub(in crate::stages) fn read(context: &Context, suite: &'a Suite) -> Result<Self> {
+        let runs = context.project.runs();
+        let ids = Run::list(&runs).map_err(run_failure)?;
+        let mut durations = Durations::default();
+        for id in &ids[ids.len().saturating_sub(N_RUNS)..] {
+            // A run that cannot be read tells nothing.
+            let outcomes = Run::open(&runs, id).and_then(|run| run.outcomes());
+            for unit in outcomes.into_iter().flatten() {
+                if unit.evidence.is_some() {
+                    durations.add(&unit.candidate, &unit.case, unit.duration_ms);
+                }
             }
         }
+        Ok(Self { suite, durations })
     }
-    units.sort_by_cached_key(|unit| {
-        let known_ms = durations.expected_ms(&unit.candidate, &unit.case);
+
+    /// One that was never run is expected to use up its time limits.
+    pub(in crate::stages) fn ms(&self, unit: &Unit) -> u64 {
         let limits_ms = || {
-            let launches = suite.get(&unit.case).map(|case| &case.launches);
+            let launches = self.suite.get(&unit.case).map(|case| &case.launches);
             let limits_s = launches.into_iter().flatten();
             1000 * limits_s
                 .map(|one| u64::from(one.time_limit_s()))
                 .sum::<u64>()
         };
-        (Reverse(known_ms.unwrap_or_else(limits_ms)), unit.clone())
-    });
+        self.durations
+            .expected_ms(&unit.candidate, &unit.case)
+            .unwrap_or_else(limits_ms)
+    }
+}
+
+pub(super) fn longest_first(context: &Context, suite: &Suite, units: &mut [Unit]) -> Result<()> {
+    let expected = Expected::read(context, suite)?;
+    units.sort_by_cached_key(|unit| (Reverse(expected.ms(unit)), unit.clone()));
     Ok(())
 }

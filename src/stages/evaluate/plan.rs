@@ -53,7 +53,8 @@ fn taken_up(context: &Context, config: &Config, wanted: Plan) -> Result<Run> {
                 Err(RunError::Missing(_)) => continue,
                 other => other.map_err(run_failure)?,
             };
-            if !same(&known.plan) {
+            // What was merged from shards is gone on with by running shards.
+            if !same(&known.plan) || known.merged.is_some() {
                 continue;
             }
             let run = match Run::append_to(&runs, id) {
@@ -82,7 +83,7 @@ fn taken_up(context: &Context, config: &Config, wanted: Plan) -> Result<Run> {
 }
 
 /// Freezes what is run: candidates by digest, cases by digest, and the controls that gate them.
-fn plan(context: &Context, config: &Config, suite: &Suite, sandbox: &str) -> Result<Plan> {
+pub fn plan(context: &Context, config: &Config, suite: &Suite, sandbox: &str) -> Result<Plan> {
     let selected = select(suite, &config.cases)?;
     let mut names = BTreeSet::new();
     let families = families(suite);
@@ -181,6 +182,12 @@ fn select<'a>(suite: &'a Suite, asked: &[String]) -> Result<Vec<&'a Case>> {
 
 fn resumed(context: &Context, id: &str, suite: &Suite, sandbox: &str) -> Result<Run> {
     let run = Run::append_to(&context.project.runs(), id).map_err(run_failure)?;
+    if run.merged.is_some() {
+        return Err(
+            Failure::user(format!("run {id} was merged from the shards of a plan"))
+                .hint("run the shards that are missing, then merge again: pipeline merge PLAN"),
+        );
+    }
     if run.plan.sandbox != sandbox {
         return Err(Failure::user(format!(
             "run {id} was begun in the sandbox {}, not {sandbox}",
@@ -191,20 +198,25 @@ fn resumed(context: &Context, id: &str, suite: &Suite, sandbox: &str) -> Result<
             run.plan.sandbox
         )));
     }
-    for planned in &run.plan.cases {
-        let digest = suite.get(&planned.id).map(suite::case_digest);
-        if digest.as_deref() != Some(&planned.digest) {
-            return Err(Failure::user(format!(
-                "{} has changed since run {id} was begun",
-                planned.id
-            ))
-            .hint("begin a new run: pipeline evaluate"));
-        }
+    if let Some(case) = changed_case(suite, &run.plan) {
+        return Err(
+            Failure::user(format!("{case} has changed since run {id} was begun"))
+                .hint("begin a new run: pipeline evaluate"),
+        );
     }
     Ok(run)
 }
 
-pub(super) fn find(context: &Context, name: &str) -> Result<Candidate> {
+/// The first case of a plan that is not in the suite as it was planned.
+pub fn changed_case<'a>(suite: &Suite, plan: &'a Plan) -> Option<&'a CaseId> {
+    let changed = plan.cases.iter().find(|planned| {
+        let digest = suite.get(&planned.id).map(suite::case_digest);
+        digest.as_deref() != Some(&planned.digest)
+    });
+    changed.map(|planned| &planned.id)
+}
+
+pub fn find(context: &Context, name: &str) -> Result<Candidate> {
     candidates::find(&context.project.candidates(), name)
         .kind(Kind::User)
         .map_err(|failure| failure.hint("ls candidates candidates/mutants"))
@@ -240,7 +252,7 @@ fn new_id(context: &Context) -> Result<String> {
 }
 
 /// Sixteen bytes of the kernel's, in hexadecimal.
-fn drawn_seed() -> Result<String> {
+pub fn drawn_seed() -> Result<String> {
     use std::io::Read;
     let mut bytes = [0u8; 16];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Config;
 use super::plan::find;
 use crate::domain::case::{Case, CaseId};
 use crate::domain::suite::Suite;
@@ -12,6 +11,7 @@ use crate::domain::verdict::{Failure as Failed, Outcome, Reason};
 use crate::methods::asking::{self, Question};
 use crate::stages::adapted::{self, Adapted, source_tree};
 use crate::stages::install::{self, Installed};
+use crate::stages::sandboxes::Settings;
 use crate::stages::trial::{Bench, Subject};
 use crate::stages::{Classify, Context, Failure, Kind, Result};
 use crate::storage::candidates;
@@ -52,18 +52,18 @@ impl Ready {
 
 pub(super) async fn ready(
     context: &Context,
-    config: &Config,
+    settings: &Settings,
     suite: &Suite,
     bench: &Bench,
     plan: &Plan,
     planned: &PlannedCandidate,
 ) -> Result<Ready> {
-    let (installed, adapted) = installed(context, config, bench, planned).await?;
+    let (installed, adapted) = installed(context, settings, bench, planned).await?;
     let entry = match installed {
         Installed::Tree(tree) => Ok(Arc::new(Subject {
             tree,
             packages: adapted.as_ref().map_or(Vec::new(), Adapted::mounts),
-            limits: adapted::limits(adapted.as_ref(), &config.settings.limits),
+            limits: adapted::limits(adapted.as_ref(), &settings.limits),
         })),
         Installed::Refused(why) if adapted.is_none() => Err(why),
         // What stands between us and a shipping harness is ours.
@@ -82,7 +82,7 @@ pub(super) async fn ready(
 /// The sealed tree of a planned candidate, installed when it is not there yet.
 async fn installed(
     context: &Context,
-    config: &Config,
+    settings: &Settings,
     bench: &Bench,
     planned: &PlannedCandidate,
 ) -> Result<(Installed, Option<Adapted>)> {
@@ -103,8 +103,8 @@ async fn installed(
     let adapted = adapted::read(context, source_tree(&candidate), &planned.source)?;
     let installed = install::install(
         &*bench.sandbox,
-        &adapted::limits(adapted.as_ref(), &config.settings.limits),
-        config.settings.install_limit(),
+        &adapted::limits(adapted.as_ref(), &settings.limits),
+        settings.install_limit(),
         &frozen,
         &candidate,
         &planned.digest,

@@ -10,15 +10,39 @@ use tokio::time::Instant;
 
 use super::pace::{LOOK, Slots};
 use super::ready::Ready;
-use super::{Config, run_failure};
+use super::run_failure;
 use crate::domain::case::Case;
 use crate::domain::suite::Suite;
 use crate::domain::verdict::Outcome;
 use crate::methods::judge;
 use crate::stages::interrupt::told_to_stop;
+use crate::stages::sandboxes::Settings;
 use crate::stages::trial::{self, Bench, Broken, Subject};
 use crate::stages::{Context, Failure, Kind, Result};
 use crate::storage::runs::{EvidenceStore, Run, RunError, Unit, UnitOutcome};
+
+/// Where finished units are kept: a run, or an attempt at a shard.
+pub trait Ledger {
+    fn evidence(&self) -> EvidenceStore;
+    /// Returns when they are on the disk.
+    fn record(&mut self, units: &[UnitOutcome]) -> std::result::Result<(), RunError>;
+    /// What to type to go on after a fault.
+    fn goes_on_with(&self) -> String;
+}
+
+impl Ledger for Run {
+    fn evidence(&self) -> EvidenceStore {
+        Run::evidence(self)
+    }
+
+    fn record(&mut self, units: &[UnitOutcome]) -> std::result::Result<(), RunError> {
+        Run::record(self, units)
+    }
+
+    fn goes_on_with(&self) -> String {
+        format!("pipeline evaluate --resume {}", self.id())
+    }
+}
 
 /// What units are run with.
 pub(super) struct Means<'a> {
@@ -32,10 +56,10 @@ pub(super) struct Means<'a> {
 /// Runs units, the first ones first, and records each when it is finished.
 pub(super) async fn run_units(
     context: &Context,
-    config: &Config,
+    settings: &Settings,
     means: Means<'_>,
     units: Vec<Unit>,
-    run: &mut Run,
+    ledger: &mut impl Ledger,
 ) -> Result<()> {
     let Means {
         suite,
@@ -55,7 +79,7 @@ pub(super) async fn run_units(
             }),
         }
     }
-    record(context, run, decided)?;
+    record(context, ledger, decided)?;
     let mut tasks: JoinSet<Ended> = JoinSet::new();
     let mut finished: Vec<UnitOutcome> = Vec::new();
     let interrupted = told_to_stop();
@@ -70,7 +94,7 @@ pub(super) async fn run_units(
                 .expect("a unit that waits is to be run");
             let trial = trial(
                 bench.clone(),
-                run.evidence(),
+                ledger.evidence(),
                 case.clone(),
                 subject.clone(),
                 next,
@@ -78,7 +102,7 @@ pub(super) async fn run_units(
             tasks.spawn(trial);
         }
         // Others have started already while the disk is waited for.
-        record(context, run, std::mem::take(&mut finished))?;
+        record(context, ledger, std::mem::take(&mut finished))?;
         if tasks.is_empty() && waiting.is_empty() {
             return Ok(());
         }
@@ -88,7 +112,7 @@ pub(super) async fn run_units(
             () = tokio::time::sleep(LOOK), if !waiting.is_empty() => continue,
             _ = &mut interrupted => {
                 tasks.shutdown().await;
-                return Err(resumable(Kind::Interrupted, "interrupted".into(), run.id()));
+                return Err(resumable(Kind::Interrupted, "interrupted".into(), ledger));
             }
         };
         let mut ended = Some(ended);
@@ -98,12 +122,12 @@ pub(super) async fn run_units(
                 Ended::Broken(tried, broken) => {
                     if broken.hopeless {
                         tasks.shutdown().await;
-                        record(context, run, finished)?;
+                        record(context, ledger, finished)?;
                         let message = broken.fault.message;
-                        return Err(resumable(Kind::Environment, message, run.id()));
+                        return Err(resumable(Kind::Environment, message, ledger));
                     }
                     let outcome = Outcome::Invalid(broken.fault);
-                    if outcome.rule().retried && tried.attempt < config.settings.attempts {
+                    if outcome.rule().retried && tried.attempt < settings.attempts {
                         waiting.push_back(tried.again());
                     } else {
                         finished.push(unit_outcome(&tried.unit, tried.attempt, outcome));
@@ -111,7 +135,7 @@ pub(super) async fn run_units(
                 }
                 Ended::NotStored(error) => {
                     tasks.shutdown().await;
-                    return Err(not_stored(error, run.id()));
+                    return Err(not_stored(error, ledger));
                 }
             }
             // Whatever else has ended meanwhile is flushed to the disk together.
@@ -198,22 +222,27 @@ fn unit_outcome(unit: &Unit, attempt: u32, outcome: Outcome) -> UnitOutcome {
     }
 }
 
-fn record(context: &Context, run: &mut Run, units: Vec<UnitOutcome>) -> Result<()> {
-    let id = run.id().to_owned();
-    run.record(&units).map_err(|error| not_stored(error, &id))?;
+fn record(context: &Context, ledger: &mut impl Ledger, units: Vec<UnitOutcome>) -> Result<()> {
+    if units.is_empty() {
+        return Ok(());
+    }
+    if let Err(error) = ledger.record(&units) {
+        return Err(not_stored(error, ledger));
+    }
     context.progress.advance(units.len() as u64);
     Ok(())
 }
 
-fn not_stored(error: RunError, run: &str) -> Failure {
+fn not_stored(error: RunError, ledger: &impl Ledger) -> Failure {
     match error {
-        RunError::DiskFull { .. } => resumable(Kind::Environment, error.to_string(), run),
+        RunError::DiskFull { .. } => resumable(Kind::Environment, error.to_string(), ledger),
         other => run_failure(other),
     }
 }
 
-fn resumable(kind: Kind, message: String, run: &str) -> Failure {
+fn resumable(kind: Kind, message: String, ledger: &impl Ledger) -> Failure {
     Failure::new(kind, message).hint(format!(
-        "what is finished is kept; go on with: pipeline evaluate --resume {run}"
+        "what is finished is kept; go on with: {}",
+        ledger.goes_on_with()
     ))
 }

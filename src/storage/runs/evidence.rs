@@ -1,6 +1,8 @@
 //! Evidence of a run by content: `evidence/ab/abcd….json.gz`, named by the SHA-256 of its JSON.
 
-use std::io::{BufWriter, Read, Write};
+use std::fs::OpenOptions;
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
@@ -13,6 +15,8 @@ use crate::domain::evidence::Evidence;
 
 /// Files that are being written begin so; those of a killed process are removed when the run goes on.
 const DRAFT: &str = ".draft-";
+/// More than any trial can leave; what unpacks to more is not read to its end.
+const MOST_BYTES: u64 = 4 << 30;
 
 /// Where a run keeps evidence. Several threads may store at the same time.
 #[derive(Debug, Clone)]
@@ -21,9 +25,10 @@ pub struct EvidenceStore {
 }
 
 impl EvidenceStore {
-    pub(super) fn new(run: &Path) -> Self {
+    /// The folder `evidence` below that of a run or of an attempt at a shard.
+    pub(in crate::storage) fn below(folder: &Path) -> Self {
         Self {
-            folder: run.join("evidence"),
+            folder: folder.join("evidence"),
         }
     }
 
@@ -59,8 +64,7 @@ impl EvidenceStore {
     }
 
     pub fn read(&self, digest: &str) -> Result<Evidence, RunError> {
-        let plain = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let path = self.path(if plain { digest } else { "none" });
+        let path = self.path(if is_digest(digest) { digest } else { "none" });
         let packed = std::fs::read(&path).map_err(|_| RunError::NoEvidence {
             folder: self.folder.clone(),
             digest: digest.to_owned(),
@@ -79,6 +83,52 @@ impl EvidenceStore {
         serde_json::from_slice(&json).map_err(|error| broken(error.to_string()))
     }
 
+    /// Whether the evidence that somebody else wrote is there as a plain file and has its digest, read piece by piece;
+    /// the error says what is wrong, and where.
+    pub fn verify(&self, digest: &str) -> Result<(), String> {
+        let path = self.path(digest);
+        let wrong = |why: &str| format!("{}: {why}", path.display());
+        let shelf = path.parent().expect("evidence lies in a folder");
+        let is_folder = |folder: &Path| {
+            let about = folder.symlink_metadata();
+            about.is_ok_and(|about| about.is_dir())
+        };
+        if !is_digest(digest) || !is_folder(&self.folder) || !is_folder(shelf) {
+            return Err(wrong("is not there"));
+        }
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(&path)
+            .map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => wrong("is not there"),
+                _ => wrong(&error.to_string()),
+            })?;
+        let about = file.metadata().map_err(|error| wrong(&error.to_string()))?;
+        if !about.is_file() {
+            return Err(wrong("is no plain file"));
+        }
+        let mut digester = Sha256::new();
+        let mut json = GzDecoder::new(BufReader::with_capacity(1 << 16, file)).take(MOST_BYTES);
+        std::io::copy(&mut json, &mut digester).map_err(|error| wrong(&error.to_string()))?;
+        match hex(&digester.finalize()) == digest {
+            true => Ok(()),
+            false => Err(wrong("its content does not have this digest")),
+        }
+    }
+
+    /// Takes over evidence from another store of the same disk or of another one.
+    pub(super) fn take(&self, from: &Self, digest: &str) -> std::io::Result<()> {
+        let (source, target) = (from.path(digest), self.path(digest));
+        std::fs::create_dir_all(target.parent().expect("evidence lies in a folder"))?;
+        match std::fs::hard_link(&source, &target) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            // On another disk, or somebody else's file.
+            Err(_) => std::fs::copy(&source, &target).map(drop),
+            Ok(()) => Ok(()),
+        }
+    }
+
     /// Removes what a killed process was writing. Nobody may store meanwhile.
     pub(super) fn sweep(&self) -> std::io::Result<()> {
         for entry in std::fs::read_dir(&self.folder)? {
@@ -94,6 +144,12 @@ impl EvidenceStore {
         let shelf = digest.get(..2).unwrap_or("no");
         self.folder.join(shelf).join(format!("{digest}.json.gz"))
     }
+}
+
+/// Whether a text is a SHA-256 in lower-case hexadecimal, so that it names a file and no path.
+pub fn is_digest(text: &str) -> bool {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    text.len() == 64 && text.bytes().all(is_digit)
 }
 
 struct Packing<W: Write> {

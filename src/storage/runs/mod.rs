@@ -4,11 +4,13 @@
 //! data/runs/ID/plan.json            what is run, by digest; written once, before anything runs
 //! data/runs/ID/outcomes.jsonl       one line a finished unit, flushed to disk; a torn last line is ignored
 //! data/runs/ID/evidence/ab/….json.gz  evidence by SHA-256 of its JSON; written before the outcome names it
+//! data/runs/ID/merged.json          of a run that was merged from shards: from which plan, and whether anything is missing
 //! ```
 //! The folder appears at once with its plan in it, so a kill leaves a whole run or none. Verdicts are never stored:
 //! they are the gating of outcomes, computed by [`Run::verdicts`].
 
 mod evidence;
+mod merged;
 mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +18,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-pub use evidence::EvidenceStore;
+pub use evidence::{EvidenceStore, is_digest};
+pub use merged::{MERGED_FORMAT, Merged, Stored, store_merged};
 pub use plan::{PLAN_FORMAT, Plan, PlannedCandidate, PlannedCase, Unit, UnitOutcome};
 
 use crate::domain::case::CaseId;
@@ -49,6 +52,8 @@ pub enum RunError {
 pub struct Run {
     folder: PathBuf,
     pub plan: Plan,
+    /// Where it was merged from; none of a run of one machine.
+    pub merged: Option<Merged>,
     log: Option<File>,
 }
 
@@ -119,6 +124,7 @@ impl Run {
             });
         }
         Ok(Self {
+            merged: merged::read(&folder)?,
             folder,
             plan,
             log: None,
@@ -179,7 +185,7 @@ impl Run {
     }
 
     pub fn evidence(&self) -> EvidenceStore {
-        EvidenceStore::new(&self.folder)
+        EvidenceStore::below(&self.folder)
     }
 
     pub fn store_evidence(&self, evidence: &Evidence) -> Result<String, RunError> {
@@ -317,7 +323,7 @@ fn cut_torn_line(log: &mut File) -> std::io::Result<()> {
     Ok(())
 }
 
-fn file_error(path: &Path, source: std::io::Error) -> RunError {
+pub(super) fn file_error(path: &Path, source: std::io::Error) -> RunError {
     let path = path.to_path_buf();
     match source.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {

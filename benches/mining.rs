@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use doc2harness::domain::issue::{Issue, IssueKey};
 use doc2harness::domain::mining::RankedIssue;
 use doc2harness::methods::cluster_quality::{Labels, agreement};
+use doc2harness::methods::issue_vectors::Rarity;
 use doc2harness::paths::Project;
 use doc2harness::stages::cluster::{self, Before, group};
 use doc2harness::stages::rank;
@@ -186,6 +187,10 @@ fn main() {
         .filter_map(|(issue, phenomenon)| Some((by_key[&issue.key], (*phenomenon)?)))
         .collect();
     let everything: Vec<&RankedIssue> = all.iter().map(|issue| by_key[&issue.key]).collect();
+    let clauses = ranked
+        .iter()
+        .map(|ranked| ranked.relevance.clauses.as_slice());
+    let rarity = Rarity::of(&scoring.terms, clauses);
     for (what, chosen) in [
         (
             "planted",
@@ -197,6 +202,7 @@ fn main() {
             group(
                 &all,
                 &scoring.terms,
+                &rarity,
                 &chosen,
                 &Before::default(),
                 &cluster_config.settings,

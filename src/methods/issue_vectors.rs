@@ -1,8 +1,8 @@
-//! Issues as vectors that are alike when the issues report the same: the rare terms that they use, the clauses that
+//! Issues as vectors that are alike when the issues report the same: the rare terms that they use, the rare clauses that
 //! they match, and the parts of a harness that they name. Two reports in different words still meet at the same
 //! clauses; two that are alike but for the tool they speak of are two phenomena.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -31,16 +31,22 @@ pub struct Weights {
 /// Dimensions in ascending order with their values, at length 1; empty when there is nothing.
 pub type SparseVector = Vec<(u32, f32)>;
 
-/// The terms of many issues, numbered in the order of the alphabet, and how rare each is.
-pub struct Lexicon<'a> {
-    terms: Vec<&'a str>,
-    dims: HashMap<&'a str, u32>,
-    /// 0 for a term that all issues have.
-    rarity: Vec<f64>,
+/// How many of many issues hold each term, and have each clause among their best. Kept, it weighs the terms of later
+/// issues as if they had come with the others, and moves no weight of those.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rarity {
+    pub n_issues: usize,
+    /// Those that at least two issues hold.
+    terms: BTreeMap<String, u32>,
+    clauses: BTreeMap<ClauseId, u32>,
 }
 
-impl<'a> Lexicon<'a> {
-    pub fn of(issues: &'a [IssueTerms]) -> Self {
+impl Rarity {
+    /// From all issues, not only from those that are compared.
+    pub fn of<'a>(
+        issues: &[IssueTerms],
+        best_clauses: impl Iterator<Item = &'a [ClauseScore]>,
+    ) -> Self {
         let mut n_holders: HashMap<&str, u32> = HashMap::new();
         let mut distinct: Vec<&str> = Vec::new();
         for issue in issues {
@@ -52,14 +58,61 @@ impl<'a> Lexicon<'a> {
                 *n_holders.entry(term).or_default() += 1;
             }
         }
-        let mut terms: Vec<&str> = n_holders.keys().copied().collect();
-        terms.sort_unstable();
-        let n = 1.0 + issues.len() as f64;
+        let mut clauses: BTreeMap<ClauseId, u32> = BTreeMap::new();
+        for score in best_clauses.flatten() {
+            match clauses.get_mut(&score.clause) {
+                Some(n) => *n += 1,
+                None => {
+                    clauses.insert(score.clause.clone(), 1);
+                }
+            }
+        }
+        let shared = n_holders.into_iter().filter(|(_, n)| *n > 1);
         Self {
-            rarity: terms
-                .iter()
-                .map(|term| (n / (1.0 + f64::from(n_holders[term]))).ln())
-                .collect(),
+            n_issues: issues.len(),
+            terms: shared.map(|(term, n)| (term.to_owned(), n)).collect(),
+            clauses,
+        }
+    }
+
+    fn of_term(&self, term: &str) -> f64 {
+        self.of_holders(self.terms.get(term).copied())
+    }
+
+    fn of_clause(&self, clause: &ClauseId) -> f64 {
+        self.of_holders(self.clauses.get(clause).copied())
+    }
+
+    /// 0 for what all issues have; what was never counted is held by the issue at hand.
+    fn of_holders(&self, n: Option<u32>) -> f64 {
+        let n = f64::from(n.unwrap_or(1));
+        ((1.0 + self.n_issues as f64) / (1.0 + n)).ln().max(0.0)
+    }
+}
+
+/// The terms of some issues, numbered in the order of the alphabet, and how rare each is.
+pub struct Lexicon<'a> {
+    terms: Vec<&'a str>,
+    dims: HashMap<&'a str, u32>,
+    rarity: Vec<f64>,
+}
+
+impl<'a> Lexicon<'a> {
+    /// With the rarity that the terms have among these issues.
+    pub fn of(issues: &'a [IssueTerms]) -> Self {
+        let rarity = Rarity::of(issues, std::iter::empty());
+        Self::by(issues.iter(), &rarity)
+    }
+
+    pub fn by(issues: impl Iterator<Item = &'a IssueTerms>, rarity: &Rarity) -> Self {
+        let terms: HashSet<&str> = issues
+            .flat_map(IssueTerms::all)
+            .map(|term| &**term)
+            .collect();
+        let mut terms: Vec<&str> = terms.into_iter().collect();
+        terms.sort_unstable();
+        Self {
+            rarity: terms.iter().map(|term| rarity.of_term(term)).collect(),
             dims: terms.iter().copied().zip(0..).collect(),
             terms,
         }
@@ -111,6 +164,7 @@ impl<'a> Lexicon<'a> {
         &self,
         terms: &[SparseVector],
         clauses: &[&[ClauseScore]],
+        rarity: &Rarity,
         weights: &Weights,
     ) -> Vec<SparseVector> {
         let ids: BTreeSet<&ClauseId> = clauses
@@ -127,7 +181,12 @@ impl<'a> Lexicon<'a> {
             .map(|(terms, best)| {
                 let mut of_clauses: Vec<(u32, f64)> = best
                     .iter()
-                    .map(|score| (dims[&score.clause], score.score))
+                    .map(|score| {
+                        (
+                            dims[&score.clause],
+                            score.score * rarity.of_clause(&score.clause),
+                        )
+                    })
                     .collect();
                 of_clauses.sort_by_key(|(dim, _)| *dim);
                 let scaled = |vector: SparseVector, by: f32| {
@@ -206,13 +265,14 @@ mod tests {
         };
         let clauses = [clause("a.a.a"), clause("b.b.b"), clause("b.b.b")];
         let best: Vec<&[ClauseScore]> = clauses.iter().map(Vec::as_slice).collect();
+        let rarity = Rarity::of(&issues, best.iter().copied());
         let similarity = |share: f64, a: usize, b: usize| {
             let weights = weights(share);
             let terms: Vec<_> = issues
                 .iter()
                 .map(|issue| lexicon.term_weights(issue, &weights))
                 .collect();
-            let vectors = lexicon.vectors(&terms, &best, &weights);
+            let vectors = lexicon.vectors(&terms, &best, &rarity, &weights);
             dot(&vectors[a], &vectors[b])
         };
         let check = |share: f64, a: usize, b: usize, expected: f32| {
@@ -226,6 +286,28 @@ mod tests {
         check(0.25, 0, 1, 0.75);
         check(0.25, 1, 2, 0.25);
         check(0.25, 0, 0, 1.0);
+    }
+
+    #[test]
+    fn a_clause_that_all_issues_match_makes_none_alike() {
+        let issues = [issue("link"), issue("hook"), issue("rule")];
+        let lexicon = Lexicon::of(&issues);
+        let clauses: Vec<Vec<ClauseScore>> =
+            [&["a.a.a"][..], &["a.a.a", "b.b.b"], &["a.a.a", "b.b.b"]]
+                .map(|ids| {
+                    let score = |id: &&str| ClauseScore {
+                        clause: id.parse().expect("an id"),
+                        score: 3.0,
+                    };
+                    ids.iter().map(score).collect()
+                })
+                .into();
+        let best: Vec<&[ClauseScore]> = clauses.iter().map(Vec::as_slice).collect();
+        let rarity = Rarity::of(&issues, best.iter().copied());
+        let none = vec![Vec::new(); 3];
+        let vectors = lexicon.vectors(&none, &best, &rarity, &weights(1.0));
+        assert_eq!(dot(&vectors[0], &vectors[1]), 0.0);
+        assert!((dot(&vectors[1], &vectors[2]) - 1.0).abs() < 1e-5);
     }
 
     #[test]

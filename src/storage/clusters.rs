@@ -1,18 +1,29 @@
-//! Clusters, and what the filter said about them: tables `cluster_clusters`, `cluster_members`, `filter_clusters`.
+//! Clusters with the background that they were made before, and what the filter said about them: tables
+//! `cluster_clusters`, `cluster_members`, `cluster_background`, `filter_clusters`.
 //! Each stage replaces its rows as a whole; new clusters take the outcomes of the old ones with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 
 use super::database::{Database, DatabaseError};
 use crate::domain::issue::IssueKey;
 use crate::domain::mining::{Cluster, DropRule, Outcome, Term};
 
-/// Replaces all clusters; their order is kept.
-pub fn replace(database: &mut Database, clusters: &[Cluster]) -> Result<(), DatabaseError> {
+/// Replaces all clusters, whose order is kept, and their background, JSON.
+pub fn replace(
+    database: &mut Database,
+    clusters: &[Cluster],
+    background: &str,
+) -> Result<(), DatabaseError> {
     let transaction = database.write()?;
+    // Members first: for each cluster that goes SQLite looks through all that are there.
+    transaction.execute("DELETE FROM cluster_members", [])?;
     transaction.execute("DELETE FROM cluster_clusters", [])?;
+    transaction.execute(
+        "INSERT OR REPLACE INTO cluster_background (id, background) VALUES (1, ?1)",
+        [background],
+    )?;
     {
         let mut insert = transaction.prepare(
             "INSERT INTO cluster_clusters (id, place, label, effect, clause, representative, terms)
@@ -41,6 +52,13 @@ pub fn replace(database: &mut Database, clusters: &[Cluster]) -> Result<(), Data
         }
     }
     Ok(transaction.commit()?)
+}
+
+/// The background of the clusters; none before there are any.
+pub fn background(database: &Database) -> Result<Option<String>, DatabaseError> {
+    let sql = "SELECT background FROM cluster_background";
+    let found = database.connection().query_row(sql, [], |row| row.get(0));
+    Ok(found.optional()?)
 }
 
 /// All clusters in their order.
@@ -207,7 +225,10 @@ mod tests {
             cluster("b", &[1]),
             cluster("c", &[2]),
         ];
-        replace(&mut database, &made).expect("writes");
+        assert_eq!(background(&database).expect("reads"), None);
+        replace(&mut database, &made, "{}").expect("writes");
+        let kept = background(&database).expect("reads");
+        assert_eq!(kept.as_deref(), Some("{}"));
         assert_eq!(all(&database).expect("reads"), made);
         assert!(queue(&database).expect("reads").is_empty());
         let outcome = |cluster: &str, kept: bool| Outcome {
@@ -232,7 +253,7 @@ mod tests {
         };
         assert_eq!(numbers(&made[0]), [3, 5, 1]);
         assert_eq!(numbers(&made[2]), [2]);
-        replace(&mut database, &made[..1]).expect("writes");
+        replace(&mut database, &made[..1], "{}").expect("writes");
         assert!(outcomes(&database).expect("reads").is_empty());
     }
 }

@@ -149,6 +149,13 @@ const MIGRATIONS: &[(&str, &str)] = &[
             basis TEXT NOT NULL
         ) STRICT;",
     ),
+    (
+        "0010-cluster-background",
+        "CREATE TABLE cluster_background (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            background TEXT NOT NULL
+        ) STRICT;",
+    ),
 ];
 
 pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), DatabaseError> {

@@ -1,6 +1,6 @@
 //! All pairs of items that are alike, without looking at all pairs: an inverted index over the rarer dimensions of each
-//! vector. The common ones of a vector are left out as long as they alone cannot make a pair, and are added up only for
-//! pairs that the others have found.
+//! vector. The common ones of a vector are left out as long as they alone cannot make a pair, so that two vectors that
+//! are alike meet at a dimension which neither leaves out; what they leave out is added up only for those.
 
 use super::{Items, SparseVector};
 
@@ -15,19 +15,22 @@ pub(super) struct Edge {
 /// A pair without a common dimension is no pair, whatever the bonus says.
 pub(super) fn edges(items: &Items<'_>, is_new: &[bool], at_least: f32) -> Vec<Edge> {
     let needed = (at_least - items.most_bonus).max(f32::EPSILON);
-    let index = Index::build(items.vectors, needed);
-    let new: Vec<usize> = (0..is_new.len()).filter(|item| is_new[*item]).collect();
+    // What was there before comes first, so that a new item meets exactly those in front of it.
+    let (new, old): (Vec<usize>, Vec<usize>) = (0..is_new.len()).partition(|item| is_new[*item]);
+    let n_old = old.len();
+    let order: Vec<usize> = old.into_iter().chain(new).collect();
+    let index = Index::build(items.vectors, &order, needed);
     let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut found: Vec<Edge> = std::thread::scope(|scope| {
-        let index = &index;
+        let (index, order) = (&index, &order);
         let threads: Vec<_> = (0..n_threads)
             .map(|nth| {
                 // Every nth item, so that all threads have short and long vectors.
-                let own = new.iter().copied().skip(nth).step_by(n_threads);
+                let own = (n_old..order.len()).skip(nth).step_by(n_threads);
                 scope.spawn(move || {
-                    let mut search = Search::new(index);
+                    let mut search = Search::new(index, order);
                     for b in own {
-                        search.pairs(b, items, is_new, at_least, needed);
+                        search.pairs(b, items, at_least, needed);
                     }
                     search.found
                 })
@@ -42,6 +45,7 @@ pub(super) fn edges(items: &Items<'_>, is_new: &[bool], at_least: f32) -> Vec<Ed
     found
 }
 
+/// Items by their place in the order in which they are compared.
 struct Index {
     /// Dimensions renamed so that those which most vectors hold come first.
     vectors: Vec<SparseVector>,
@@ -49,12 +53,12 @@ struct Index {
     n_left_out: Vec<usize>,
     /// The most that the dimensions which are left out can add.
     bounds: Vec<f32>,
-    /// The vectors that hold a dimension.
+    /// The vectors that hold a dimension, in their order.
     holders: Vec<Vec<(usize, f32)>>,
 }
 
 impl Index {
-    fn build(vectors: &[SparseVector], needed: f32) -> Self {
+    fn build(vectors: &[SparseVector], order: &[usize], needed: f32) -> Self {
         let n_dims = vectors
             .iter()
             .filter_map(|vector| vector.last())
@@ -65,16 +69,16 @@ impl Index {
         for (dim, _) in vectors.iter().flatten() {
             n_holders[*dim as usize] += 1;
         }
-        let mut order: Vec<usize> = (0..n_dims).collect();
-        order.sort_by_key(|dim| (std::cmp::Reverse(n_holders[*dim]), *dim));
+        let mut by_holders: Vec<usize> = (0..n_dims).collect();
+        by_holders.sort_by_key(|dim| (std::cmp::Reverse(n_holders[*dim]), *dim));
         let mut renamed = vec![0u32; n_dims];
-        for (name, dim) in (0u32..).zip(order) {
+        for (name, dim) in (0u32..).zip(by_holders) {
             renamed[dim] = name;
         }
-        let vectors: Vec<SparseVector> = vectors
+        let vectors: Vec<SparseVector> = order
             .iter()
-            .map(|vector| {
-                let mut vector: SparseVector = vector
+            .map(|item| {
+                let mut vector: SparseVector = vectors[*item]
                     .iter()
                     .map(|(dim, value)| (renamed[*dim as usize], *value))
                     .collect();
@@ -92,11 +96,14 @@ impl Index {
             holders: vec![Vec::new(); n_dims],
             vectors: Vec::new(),
         };
-        for (item, vector) in vectors.iter().enumerate() {
-            let mut bound = 0.0;
+        for (place, vector) in vectors.iter().enumerate() {
+            let (mut sum, mut squares, mut bound) = (0f32, 0f32, 0f32);
             let mut n_left_out = 0;
             for (dim, value) in vector {
-                let more = bound + value.abs() * most[*dim as usize];
+                sum += value.abs() * most[*dim as usize];
+                squares += value * value;
+                // Other vectors have at most length 1.
+                let more = sum.min(squares.sqrt());
                 // A little less than needed, for the rounding of sums.
                 if more >= needed * 0.999 {
                     break;
@@ -105,7 +112,7 @@ impl Index {
                 n_left_out += 1;
             }
             for (dim, value) in &vector[n_left_out..] {
-                index.holders[*dim as usize].push((item, *value));
+                index.holders[*dim as usize].push((place, *value));
             }
             index.n_left_out.push(n_left_out);
             index.bounds.push(bound);
@@ -113,11 +120,19 @@ impl Index {
         index.vectors = vectors;
         index
     }
+
+    /// The first dimension that a vector does not leave out.
+    fn first(&self, place: usize) -> u32 {
+        let first = self.vectors[place].get(self.n_left_out[place]);
+        first.map_or(u32::MAX, |(dim, _)| *dim)
+    }
 }
 
 /// One thread's share of the pairs, with room for its sums.
 struct Search<'a> {
     index: &'a Index,
+    /// The items by their places.
+    order: &'a [usize],
     sums: Vec<f32>,
     touched: Vec<usize>,
     /// The vector at hand, by dimension.
@@ -126,48 +141,59 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(index: &'a Index) -> Self {
+    fn new(index: &'a Index, order: &'a [usize]) -> Self {
         Self {
             sums: vec![0.0; index.vectors.len()],
             touched: Vec::new(),
             values: vec![0.0; index.holders.len()],
             found: Vec::new(),
             index,
+            order,
         }
     }
 
-    /// Pairs of a new item with those before it, and with all that are not new.
-    fn pairs(&mut self, b: usize, items: &Items<'_>, is_new: &[bool], at_least: f32, needed: f32) {
-        for (dim, value) in &self.index.vectors[b] {
+    /// Pairs of the item at a place with those in front of it.
+    fn pairs(&mut self, b: usize, items: &Items<'_>, at_least: f32, needed: f32) {
+        let vector = &self.index.vectors[b];
+        for (dim, value) in vector {
             self.values[*dim as usize] = *value;
-            for (a, other) in &self.index.holders[*dim as usize] {
-                if *a >= b && is_new[*a] {
-                    continue;
-                }
+        }
+        for (dim, value) in &vector[self.index.n_left_out[b]..] {
+            let holders = &self.index.holders[*dim as usize];
+            for (a, other) in holders.iter().take_while(|(a, _)| *a < b) {
                 if self.sums[*a] == 0.0 {
                     self.touched.push(*a);
                 }
                 self.sums[*a] += value * other;
             }
         }
+        let (first, bound) = (self.index.first(b), self.index.bounds[b]);
         for a in self.touched.drain(..) {
             // A value that came back to 0 is touched twice; the second time it is below any cut.
             let sum = std::mem::take(&mut self.sums[a]);
-            if sum + self.index.bounds[a] < needed * 0.999 {
+            if sum + bound.max(self.index.bounds[a]) < needed * 0.999 {
                 continue;
             }
-            let left_out = &self.index.vectors[a][..self.index.n_left_out[a]];
-            let rest: f32 = left_out
+            // What one of the two leaves out.
+            let first = first.max(self.index.first(a));
+            let left_out = self.index.vectors[a]
                 .iter()
+                .take_while(|(dim, _)| *dim < first);
+            let rest: f32 = left_out
                 .map(|(dim, value)| value * self.values[*dim as usize])
                 .sum();
-            let weight = sum + rest + (items.bonus)(a, b);
+            let cosine = sum + rest;
+            if cosine < needed * 0.999 {
+                continue;
+            }
+            let (a, b) = (self.order[a], self.order[b]);
+            let weight = cosine + (items.bonus)(a, b);
             if weight >= at_least {
                 let (a, b) = (a.min(b), a.max(b));
                 self.found.push(Edge { a, b, weight });
             }
         }
-        for (dim, _) in &self.index.vectors[b] {
+        for (dim, _) in vector {
             self.values[*dim as usize] = 0.0;
         }
     }

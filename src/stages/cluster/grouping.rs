@@ -9,6 +9,7 @@ use crate::domain::mining::{Cluster, IssueTerms, RankedIssue};
 use crate::methods::cluster_effect::effect;
 use crate::methods::cluster_naming::{self, Item};
 use crate::methods::clustering::Known;
+use crate::methods::issue_vectors::Rarity;
 use crate::methods::text::markdown::Templates;
 use crate::methods::text::words;
 
@@ -31,15 +32,16 @@ pub struct Before {
 /// Members of a cluster whose sentences are looked at for its effect, the representative first.
 const N_HEARD: usize = 8;
 
-/// Groups the chosen issues, which are in the order of their keys. How rare a term is counts over all issues.
+/// Groups the chosen ones of some issues, in the order of their keys.
 pub fn group(
     all: &[Issue],
     terms: &[IssueTerms],
+    rarity: &Rarity,
     chosen: &[&RankedIssue],
     before: &Before,
     settings: &Settings,
 ) -> Grouping {
-    let likeness = Likeness::new(all, terms, chosen, settings);
+    let likeness = Likeness::new(all, terms, rarity, chosen, settings);
     let found = likeness.cluster(&known(&likeness.chosen, before), settings);
     let items: Vec<Item<'_>> = likeness
         .chosen

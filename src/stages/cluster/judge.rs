@@ -13,6 +13,7 @@ use crate::domain::mining::{Cluster, RankedIssue};
 use crate::methods::cluster_quality::{Agreement, Labels, agreement};
 use crate::methods::clustering::Known;
 use crate::methods::cut_choice::{Crossed, Pair, crossed};
+use crate::methods::issue_vectors::Rarity;
 use crate::stages::judged_set::JudgedSet;
 use crate::stages::scoring::Scoring;
 use crate::stages::{Classify, Context, Failure, Kind, Result};
@@ -80,16 +81,23 @@ pub fn judge(context: &Context, config: &Config, judging: &JudgeConfig) -> Resul
         .map_err(|findings| Failure::findings(&findings))?;
     let set = JudgedSet::read(&judging.folder, &judging.among)?;
     let scoring = Scoring::new(&set.issues, &document, &config.scoring)?;
-    let mut ranking = scoring.ranking();
-    ranking.retain(|ranked| {
-        let judgement = set.judgements.get(&ranked.key);
-        judgement.is_some_and(|judgement| judgement.relevant > 0)
-    });
-    ranking.sort_by(|a, b| a.key.cmp(&b.key));
-    let chosen: Vec<&RankedIssue> = ranking.iter().collect();
+    let ranking = scoring.ranking();
+    let clauses = ranking
+        .iter()
+        .map(|ranked| ranked.relevance.clauses.as_slice());
+    let rarity = Rarity::of(&scoring.terms, clauses);
+    let mut chosen: Vec<&RankedIssue> = ranking
+        .iter()
+        .filter(|ranked| {
+            let judgement = set.judgements.get(&ranked.key);
+            judgement.is_some_and(|judgement| judgement.relevant > 0)
+        })
+        .collect();
+    chosen.sort_by(|a, b| a.key.cmp(&b.key));
     let clusters = group(
         &set.issues,
         &scoring.terms,
+        &rarity,
         &chosen,
         &Before::default(),
         &config.settings,
@@ -108,7 +116,13 @@ pub fn judge(context: &Context, config: &Config, judging: &JudgeConfig) -> Resul
             source: key.repository.as_str(),
         })
         .collect();
-    let likeness = Likeness::new(&set.issues, &scoring.terms, &chosen, &config.settings);
+    let likeness = Likeness::new(
+        &set.issues,
+        &scoring.terms,
+        &rarity,
+        &chosen,
+        &config.settings,
+    );
     let truths: Vec<String> = likeness
         .chosen
         .iter()

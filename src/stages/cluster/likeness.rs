@@ -6,7 +6,7 @@ use super::Settings;
 use crate::domain::issue::{Issue, IssueKey};
 use crate::domain::mining::{IssueTerms, RankedIssue};
 use crate::methods::clustering::{self, Items};
-use crate::methods::issue_vectors::{Lexicon, SparseVector, Weights};
+use crate::methods::issue_vectors::{Lexicon, Rarity, SparseVector, Weights};
 use crate::methods::text::words;
 
 /// The chosen issues that are there, in the order of their keys.
@@ -27,10 +27,11 @@ pub struct Chosen<'a> {
 }
 
 impl<'a> Likeness<'a> {
-    /// How rare a term is counts over all issues.
+    /// `all` are the issues with their terms, the chosen ones among them.
     pub fn new(
         all: &'a [Issue],
         terms: &'a [IssueTerms],
+        rarity: &Rarity,
         chosen: &[&'a RankedIssue],
         settings: &'a Settings,
     ) -> Self {
@@ -45,7 +46,7 @@ impl<'a> Likeness<'a> {
             .iter()
             .filter_map(|ranked| Some((*places.get(&ranked.key)?, *ranked)))
             .collect();
-        let lexicon = Lexicon::of(terms);
+        let lexicon = Lexicon::by(chosen.iter().map(|(place, _)| &terms[*place]), rarity);
         let weights = &settings.weights;
         let term_weights: Vec<SparseVector> = chosen
             .iter()
@@ -65,7 +66,7 @@ impl<'a> Likeness<'a> {
             .map(|(_, ranked)| ranked.relevance.clauses.as_slice())
             .collect();
         Self {
-            vectors: lexicon.vectors(&term_weights, &clauses, weights),
+            vectors: lexicon.vectors(&term_weights, &clauses, rarity, weights),
             chosen: chosen
                 .into_iter()
                 .map(|(place, ranked)| Chosen {

@@ -1,6 +1,6 @@
 //! Cluster: what was read as relevant, by the phenomenon that it reports. One cluster is the material of one case.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -19,15 +19,17 @@ use crate::storage::database::Database;
 use crate::storage::stage_log::{self, StageEntry};
 use crate::storage::{clusters, documents, issues, ranking, reviews, settings};
 
+mod background;
 mod grouping;
 mod judge;
 mod likeness;
 
+use background::Background;
 pub use grouping::{Before, Grouping, group};
 pub use judge::{CrossedOver, JudgeConfig, Judged, judge};
 
 /// Raised when the calculation changes, so that stored clusters count as stale.
-const CALCULATION: u32 = 4;
+const CALCULATION: u32 = 5;
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -99,9 +101,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     let path = context.project.database();
     let mut database = Database::open(&path).kind(Kind::Environment)?;
     let (ranking_inputs, basis) = fresh_ranking(context, &database, config)?;
-    let ranked = ranking::all(&database)?;
-    let (material, wanted) = wanted(context, &ranked, config)?;
-    let chosen: Vec<&RankedIssue> = wanted.iter().filter_map(|key| ranked.get(key)).collect();
+    let (material, chosen, n_missing) = chosen(context, &database, config)?;
     let pairs = pairs(context)?;
     let inputs = Inputs::new(&basis, material, &ranking_inputs, &chosen, &pairs, config)?;
     let last = stage_log::last(&database, "cluster")?.filter(|_| !config.again);
@@ -114,8 +114,17 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     let (mut n_before, mut n_split, mut n_contradicted) = (0, 0, 0);
     if !unchanged {
         context.progress.begin("cluster", Some(chosen.len() as u64));
-        let all = issues::all(&database)?;
-        let terms = text::issues(&all, &Vocabulary::new(&config.scoring.vocabulary));
+        let background = match grows {
+            true => Background::kept(&database, config)?,
+            false => None,
+        }
+        .map_or_else(|| Background::count(&database, config), Ok)?;
+        let mut found = Vec::with_capacity(chosen.len());
+        for ranked in &chosen {
+            found.extend(issues::get(&database, &ranked.key)?);
+        }
+        let vocabulary = Vocabulary::new(&config.scoring.vocabulary);
+        let terms = text::issues_by(&found, &vocabulary, &background.templates());
         let before = Before {
             clusters: match last.as_ref().filter(|_| grows) {
                 Some(entry) => reusable(context, clusters::all(&database)?, entry)?,
@@ -123,11 +132,20 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
             },
             ..pairs
         };
-        let grouping = group(&all, &terms, &chosen, &before, &config.settings);
+        let ranked: Vec<&RankedIssue> = chosen.iter().collect();
+        let grouping = group(
+            &found,
+            &terms,
+            &background.rarity,
+            &ranked,
+            &before,
+            &config.settings,
+        );
         n_before = before.clusters.len();
         n_split = grouping.n_split;
         n_contradicted = grouping.n_contradicted;
-        clusters::replace(&mut database, &grouping.clusters)?;
+        let background = serde_json::to_string(&background)?;
+        clusters::replace(&mut database, &grouping.clusters, &background)?;
         context
             .progress
             .end(&format!("{} clusters", grouping.clusters.len()));
@@ -142,7 +160,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     let mut summary = Summary {
         material,
         n_issues: chosen.len(),
-        n_missing: wanted.len() - chosen.len(),
+        n_missing,
         n_clusters: made.len(),
         n_single: made.iter().filter(|made| made.members.len() == 1).count(),
         n_before,
@@ -183,37 +201,41 @@ fn fresh_ranking(
     }
 }
 
-/// The issues to cluster: those that were read as relevant, or the top of the ranking when none of them is there.
-fn wanted(
+/// The issues to cluster, in the order of their keys: those that were read as relevant, or the top of the ranking when
+/// none of them is there. And how many were read and are not there.
+fn chosen(
     context: &Context,
-    ranked: &BTreeMap<IssueKey, RankedIssue>,
+    database: &Database,
     config: &Config,
-) -> Result<(Material, BTreeSet<IssueKey>)> {
+) -> Result<(Material, Vec<RankedIssue>, usize)> {
     let decisions =
         reviews::read(&context.project.reviews(), SubjectKind::Issue).kind(Kind::Settings)?;
-    let mut read = BTreeSet::new();
+    let mut read: BTreeSet<IssueKey> = BTreeSet::new();
     for (subject, decision) in standing(&decisions) {
         if decision.decision == Verb::Approve {
-            let key: IssueKey = subject
+            let key = subject
                 .id
                 .parse()
                 .map_err(|message: String| Failure::settings(format!("{subject}: {message}")))?;
             read.insert(key);
         }
     }
-    if read.iter().any(|key| ranked.contains_key(key)) {
-        return Ok((Material::Read, read));
+    let mut found = Vec::new();
+    for key in &read {
+        found.extend(ranking::get(database, key)?);
+    }
+    if !found.is_empty() {
+        let n_missing = read.len() - found.len();
+        return Ok((Material::Read, found, n_missing));
     }
     if !config.all {
         return Err(Failure::user("no collected issue was read as relevant yet")
             .hint("pipeline review list")
             .hint("pipeline cluster --all (takes the top of the ranking)"));
     }
-    let top = ranked
-        .values()
-        .filter(|ranked| ranked.place <= config.settings.n_top as u64)
-        .map(|ranked| ranked.key.clone());
-    Ok((Material::TopOfRanking, top.collect()))
+    let mut top = ranking::top(database, config.settings.n_top)?;
+    top.sort_by(|a, b| a.key.cmp(&b.key));
+    Ok((Material::TopOfRanking, top, 0))
 }
 
 /// Clusters without those in which a decision was taken back since they were made: they are made anew.
@@ -265,7 +287,7 @@ impl Inputs {
         scoring_basis: &str,
         material: Material,
         ranking_inputs: &str,
-        chosen: &[&RankedIssue],
+        chosen: &[RankedIssue],
         pairs: &Before,
         config: &Config,
     ) -> Result<Self> {

@@ -10,3 +10,4 @@ pub mod plots;
 pub mod processes;
 pub mod registry;
 pub mod sandbox;
+pub mod slurm;

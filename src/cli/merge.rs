@@ -47,7 +47,7 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
 }
 
 /// What is missing outweighs what our side broke, and that outweighs a failed verdict.
-fn code(summary: &Summary) -> ExitCode {
+pub(super) fn code(summary: &Summary) -> ExitCode {
     let is_failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed(_));
     if !summary.missing.is_empty() {
         match summary.refused.is_empty() && summary.dropped.is_empty() {
@@ -68,7 +68,7 @@ fn code(summary: &Summary) -> ExitCode {
 /// Of each kind, told one by one; the rest is told by number.
 const SHOWN: usize = 12;
 
-fn words(summary: &Summary, context: &Context) -> String {
+pub(super) fn words(summary: &Summary, context: &Context) -> String {
     let mut out = String::new();
     let mut line = |text: String| writeln!(out, "{text}").expect("a string takes everything");
     let several = |line: &mut dyn FnMut(String), head: &str, all: Vec<String>| {

@@ -37,6 +37,7 @@ mod run;
 mod shard;
 mod show;
 mod status;
+mod submit;
 
 pub use error::{ExitCode, report};
 pub use output::Output;
@@ -97,6 +98,7 @@ enum Command {
     Evaluate(evaluate::Args),
     Plan(plan::Args),
     Merge(merge::Args),
+    Submit(submit::Args),
     /// Judge the stored evidence of a run again
     Rejudge(rejudge::Args),
     /// Show the verdict and the evidence of one case
@@ -194,6 +196,7 @@ fn dispatch(
         Command::Evaluate(args) => evaluate::run(args, &context()?, output),
         Command::Plan(args) => plan::run(args, &context()?, output),
         Command::Merge(args) => merge::run(args, &context()?, output),
+        Command::Submit(args) => submit::run(args, &context()?, output),
         Command::Rejudge(args) => rejudge::run(args, &context()?, output),
         Command::Show(args) => show::run(args, &context()?, output),
         Command::Report(args) => report::run(args, &context()?, output),

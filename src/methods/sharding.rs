@@ -22,10 +22,10 @@ pub fn deal(durations: &[Vec<u64>], n: usize) -> Vec<Vec<(usize, usize)>> {
     for (candidate_idx, units) in costs.iter().enumerate() {
         let to = from + units.iter().sum::<i128>();
         let mut open = Vec::new();
-        for shard in 0..n {
+        for (shard, room) in room.iter_mut().enumerate() {
             let stretch = bound(shard + 1).min(to) - bound(shard).max(from);
             if stretch > 0 {
-                room[shard] += stretch;
+                *room += stretch;
                 open.push(shard);
             }
         }

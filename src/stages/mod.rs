@@ -43,6 +43,7 @@ pub mod review;
 pub mod sandboxes;
 pub mod shard;
 pub mod status;
+pub mod submit;
 pub mod trial;
 
 pub use context::{Context, Progress};

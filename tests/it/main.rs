@@ -35,5 +35,6 @@ mod run;
 mod sandbox;
 mod shards;
 mod show;
+mod slurm;
 mod stored_run;
 mod trial;

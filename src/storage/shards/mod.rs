@@ -96,6 +96,15 @@ pub fn folder_of_shard(shards: &Path, plan: &StoredPlan, shard: ShardId) -> Path
     folder_of_plan(shards, plan).join(shard.folder())
 }
 
+/// Whether an attempt at a shard left a seal. What it seals is looked at by whoever merges.
+pub fn is_sealed(folder_of_shard: &Path) -> bool {
+    let attempts = std::fs::read_dir(folder_of_shard).into_iter().flatten();
+    attempts.flatten().any(|entry| {
+        let seal = entry.path().join(SEAL).symlink_metadata();
+        seal.is_ok_and(|about| about.is_file())
+    })
+}
+
 impl Measured {
     /// What differs from a plan, in words; none when nothing does.
     pub fn difference(&self, digest: &str, plan: &Plan, evidence_format: u32) -> Option<String> {

@@ -2,6 +2,7 @@
 
 pub mod chat_model;
 pub mod folders;
+pub mod gateway;
 pub mod github;
 pub mod index;
 pub mod junit;

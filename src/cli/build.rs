@@ -3,32 +3,45 @@
 use std::path::PathBuf;
 
 use super::{ExitCode, Output};
-use crate::stages::build::{self, Config, Summary};
+use crate::stages::build::{self, Built, Config, Settings, Summary};
 use crate::stages::sandboxes::{self, SandboxKind};
 use crate::stages::{Context, Failure, Result, contract};
 use crate::storage::builds::State;
 
-/// Runs a builder's command in a cell, in a folder that holds the contract skeleton and DOCUMENT.md. When it ends
-/// with 0, the folder is a submission: the contract check is made, and what it finds is written to FINDINGS.md for
-/// the next round. A submission that passes is frozen.
+/// Build candidates with a model
+///
+/// OpenCode works in an empty cell that holds the contract skeleton and DOCUMENT.md, and has no way out but a gateway to
+/// the model, which is described in pipeline/build.toml. It submits with the command `submit`: the contract check is
+/// made, and what it finds comes back. A submission that passes is frozen and ends the build; turns, submissions and
+/// wall clock have limits.
+///
+/// Exit code 1 when a build did not end with a submission that passes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The builder, a command for /bin/sh
+    /// The model, by its name in pipeline/build.toml
+    #[arg(long, value_name = "NAME", required_unless_present = "builder")]
+    model: Option<String>,
+    /// How many builds there are to be
+    ///
+    /// Builds of this model count that are there already, with the same builder, document, skeleton and settings.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    builds: u32,
+    /// Run this command in the place of OpenCode
+    ///
+    /// It is given to /bin/sh once a turn, with the prompt as $1 and the number of the turn as $2. With --model the
+    /// model is behind http://127.0.0.1:8400/v1.
     #[arg(long, value_name = "COMMAND")]
-    builder: String,
-    /// Name the build and its candidate; the day and a letter unless said
+    builder: Option<String>,
+    /// Name a build and its candidate, or several NAME-1, NAME-2, … [default: the model's name, numbered]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Keep builds here instead of data/builds
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// A folder of this machine that the builder sees, read-only, as /shown/NAME with the last part of its path
-    #[arg(long, value_name = "DIR")]
+    /// A folder of this machine that the command sees, read-only, as /shown/NAME with the last part of its path
+    #[arg(long, value_name = "DIR", requires = "builder")]
     show: Vec<PathBuf>,
-    /// Where port 8400 of the cell leads to: the gateway of the builder's model; nowhere unless said
-    #[arg(long, value_name = "HOST:PORT")]
-    gateway: Option<String>,
-    /// Where the builder runs; from pipeline/evaluate.toml unless said
+    /// Where the builder runs [default: that of pipeline/build.toml]
     #[arg(long)]
     sandbox: Option<SandboxKind>,
 }
@@ -41,55 +54,88 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
             "{name:?} cannot name a build: it is a folder's name"
         )));
     }
-    let sandboxes = sandboxes::Settings::read(context)?;
+    let (settings, settings_digest) = Settings::read(context)?;
     let config = Config {
+        model: args.model,
         builder: args.builder,
-        name: args.name,
-        builds: args.out.unwrap_or_else(|| context.project.builds()),
         show: args.show,
-        gateway: args.gateway,
-        sandbox: args.sandbox.unwrap_or(sandboxes.sandbox),
-        settings: build::Settings::read(context)?,
+        builds: args.builds as usize,
+        name: args.name,
+        folder: args.out.unwrap_or_else(|| context.project.builds()),
+        sandbox: args.sandbox.unwrap_or(settings.sandbox),
+        settings,
+        settings_digest,
         check: contract::Settings::read(context)?,
-        sandboxes,
+        sandboxes: sandboxes::Settings::read(context)?,
     };
     let summary = build::run(context, &config)?;
     output.result(&summary, |summary| words(summary, context))?;
-    Ok(match summary.build.state {
-        State::Passed => ExitCode::Done,
-        _ => ExitCode::Found,
+    let all_pass = summary.built.iter().all(|one| one.candidate.is_some());
+    Ok(match all_pass {
+        true => ExitCode::Done,
+        false => ExitCode::Found,
     })
 }
 
 fn words(summary: &Summary, context: &Context) -> String {
-    let build = &summary.build;
     let mut lines = Vec::new();
     for name in &summary.voided {
         lines.push(format!("{name}: void, its process had died"));
     }
-    for (idx, round) in build.rounds.iter().enumerate() {
+    for name in &summary.known {
+        lines.push(format!("{name}: is there already"));
+    }
+    for one in &summary.built {
+        lines.extend(told(one, context));
+    }
+    lines.join("\n")
+}
+
+fn told(one: &Built, context: &Context) -> Vec<String> {
+    let build = &one.build;
+    let tokens = build.tokens();
+    let count = |of: fn(&crate::storage::builds::Turn) -> usize| -> usize {
+        build.turns.iter().map(of).sum()
+    };
+    let mut lines = vec![format!(
+        "{}: {} turns, {:.0} s, {} submissions; {} answers of the model, {} calls failed, {} refused; {} tokens read \
+         ({} from its cache), {} written",
+        build.name,
+        build.turns.len(),
+        build.duration_ms as f64 / 1000.0,
+        build.submissions.len(),
+        count(|turn| turn.n_answered),
+        count(|turn| turn.n_failed),
+        count(|turn| turn.n_refused),
+        tokens.input,
+        tokens.cached,
+        tokens.output,
+    )];
+    let n_unmetered = count(|turn| turn.n_unmetered);
+    if n_unmetered > 0 {
         lines.push(format!(
-            "round {}: {} after {:.1} s, {} findings",
-            idx + 1,
-            round.ended,
-            round.duration_ms as f64 / 1000.0,
-            round.findings.len()
+            "{}: the endpoint told no tokens of {n_unmetered} answers",
+            build.name
         ));
     }
-    if let Some(round) = build.rounds.last() {
-        lines.extend(round.findings.iter().map(|finding| format!("  {finding}")));
+    if let Some(last) = build.submissions.last() {
+        lines.extend(last.findings.iter().map(|finding| format!("  {finding}")));
     }
-    let folder = context.project.shown(&summary.folder);
-    lines.push(match (&summary.candidate, build.state) {
+    let why = build.why.as_deref().unwrap_or_default();
+    let folder = context.project.shown(&one.folder);
+    lines.push(match (&one.candidate, build.state) {
         (Some(candidate), _) => format!(
             "{}: passes; evaluate it: pipeline evaluate --candidate {}",
             build.name,
             context.project.shown(candidate)
         ),
         (None, State::NotDelivered) => {
-            format!("{}: nothing was submitted; see {folder}", build.name)
+            format!("{}: not delivered: {why}; see {folder}", build.name)
         }
-        (None, _) => format!("{}: no submission passes; see {folder}", build.name),
+        (None, State::Aborted) => {
+            format!("{}: aborted, no result: {why}; see {folder}", build.name)
+        }
+        (None, _) => format!("{}: no submission passes: {why}; see {folder}", build.name),
     });
-    lines.join("\n")
+    lines
 }

@@ -17,6 +17,7 @@ pub mod expect;
 pub mod inventory;
 pub mod issue;
 pub mod mining;
+pub mod model_call;
 pub mod place;
 pub mod results;
 pub mod secret;

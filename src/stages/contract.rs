@@ -111,9 +111,7 @@ pub struct Found {
 
 impl Report {
     /// The report on a tree that could not even be read.
-    pub fn refused(name: &str, tree: &Path, error: &candidates::CandidatesError) -> Self {
-        let message = error.to_string();
-        let below = message.replace(&format!("{}/", tree.display()), "");
+    pub fn refused(name: &str, why: &str) -> Self {
         Self {
             candidate: name.to_owned(),
             digest: String::new(),
@@ -121,7 +119,7 @@ impl Report {
             findings: vec![Found {
                 file: ".".to_owned(),
                 line: 1,
-                message: visible_line(&below).into_owned(),
+                message: visible_line(why).into_owned(),
             }],
             n_files: 0,
             n_calls: 0,

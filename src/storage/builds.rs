@@ -2,11 +2,18 @@
 //!
 //! A record is written anew, as a whole, after each step. A build whose process died is void: nothing of it counts.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::model_call::{ModelCall, Tokens};
+
+/// Calls of the model, in the order in which they ended.
+const TRAFFIC: &str = "traffic.jsonl.gz";
 const RECORD: &str = "build.json";
 const LOCK: &str = "lock";
 
@@ -32,12 +39,21 @@ pub enum State {
     Running,
     /// A submission passed the contract check; the candidate is frozen.
     Passed,
-    /// All submissions were returned.
+    /// Something was submitted, and all of it was returned.
     Failed,
-    /// The builder ended without a submission: it failed, or its time was over.
+    /// Nothing was submitted.
     NotDelivered,
+    /// It could not begin, or the model never answered: no result of the model.
+    Aborted,
     /// Our process died meanwhile.
     Void,
+}
+
+impl State {
+    /// Whether this is a result of the model.
+    pub fn counts(self) -> bool {
+        matches!(self, Self::Passed | Self::Failed | Self::NotDelivered)
+    }
 }
 
 /// The file `build.json`.
@@ -46,10 +62,23 @@ pub enum State {
 pub struct Build {
     pub name: String,
     pub state: State,
-    /// The builder's command.
+    /// What ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The builder's harness with its version, or a command.
     pub builder: String,
+    /// Digest of the lock files that the harness was installed from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packages: Option<String>,
+    /// The model's name in `pipeline/build.toml`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// RFC 3339.
     pub started_at: String,
+    /// From the first turn to the end.
+    pub duration_ms: u64,
+    /// Digest of `pipeline/build.toml`: limits and prompts.
+    pub settings: String,
     /// Digest of the rendered document that the builder was given.
     pub document: String,
     /// Digest of the skeleton that it began with.
@@ -57,21 +86,63 @@ pub struct Build {
     pub sandbox: String,
     /// The version of this program.
     pub version: String,
-    pub rounds: Vec<Round>,
+    pub turns: Vec<Turn>,
+    pub submissions: Vec<Submitted>,
 }
 
-/// One run of the builder, and what became of its submission.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// One launch of the builder, and its calls of the model.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Round {
-    /// How the builder's command ended, such as `exit 0`.
+pub struct Turn {
+    /// How the builder ended, such as `exit 0`.
     pub ended: String,
     pub duration_ms: u64,
-    /// Digest of the submission; none when there was none.
+    /// Calls that the model answered.
+    pub n_answered: usize,
+    /// Calls that the endpoint, or the way to it, failed.
+    pub n_failed: usize,
+    /// What the gateway did not pass on.
+    pub n_refused: usize,
+    /// Answers whose tokens the endpoint did not tell, or that broke off before.
+    pub n_unmetered: usize,
+    pub tokens: Tokens,
+}
+
+impl Turn {
+    /// Adds a call of this turn.
+    pub fn add(&mut self, call: &ModelCall) {
+        match (call.is_answered(), &call.refused) {
+            (true, _) => self.n_answered += 1,
+            (false, Some(_)) => self.n_refused += 1,
+            (false, None) => self.n_failed += 1,
+        }
+        match call.tokens {
+            Some(tokens) => self.tokens += tokens,
+            None => self.n_unmetered += usize::from(call.is_answered()),
+        }
+    }
+}
+
+/// A tree that the builder submitted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Submitted {
+    pub turn: usize,
+    /// Since the first turn began.
+    pub at_ms: u64,
+    /// None for an archive that is no tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// What the contract check found, as `file:line: message`.
     pub findings: Vec<String>,
+}
+
+impl Build {
+    pub fn tokens(&self) -> Tokens {
+        let mut all = Tokens::default();
+        self.turns.iter().for_each(|turn| all += turn.tokens);
+        all
+    }
 }
 
 /// The folder of a build that this process makes. While it lives, the build's lock is held.
@@ -82,16 +153,15 @@ pub struct BuildFolder {
 }
 
 impl BuildFolder {
-    /// Makes the folder of a new build; an absent name becomes the day and a letter.
-    pub fn create(builds: &Path, name: Option<&str>, day: &str) -> Result<(Self, String)> {
+    /// Makes the folder of a new build. `name` is its own when it is to be `exact`, and else the first free of
+    /// `name-1`, `name-2`, …
+    pub fn create(builds: &Path, name: &str, exact: bool) -> Result<(Self, String)> {
         fs::create_dir_all(builds).map_err(at(builds))?;
-        let names: Vec<String> = match name {
-            Some(name) => vec![name.to_owned()],
-            None => letters()
-                .map(|letters| format!("{day}-{letters}"))
-                .collect(),
-        };
-        for name in names {
+        for number in 1.. {
+            let name = match exact {
+                true => name.to_owned(),
+                false => format!("{name}-{number}"),
+            };
             let path = builds.join(&name);
             match fs::create_dir(&path) {
                 Ok(()) => {
@@ -99,13 +169,17 @@ impl BuildFolder {
                     lock.lock().map_err(at(&path))?;
                     return Ok((Self { path, _lock: lock }, name));
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(source) => return Err(BuildsError::File { path, source }),
+                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                    return Err(BuildsError::File {
+                        path,
+                        source: error,
+                    });
+                }
+                Err(_) if exact => return Err(BuildsError::Exists { name }),
+                Err(_) => {}
             }
         }
-        Err(BuildsError::Exists {
-            name: name.unwrap_or(day).to_owned(),
-        })
+        unreachable!("numbers do not end")
     }
 
     /// Writes the record in place of the one before.
@@ -113,18 +187,35 @@ impl BuildFolder {
         write(&self.path, build)
     }
 
-    /// Keeps what the builder printed in a round.
-    pub fn write_transcript(&self, round: usize, stdout: &[u8], stderr: &[u8]) -> Result<()> {
+    /// Keeps what the builder printed in a turn.
+    pub fn write_transcript(&self, turn: usize, stdout: &[u8], stderr: &[u8]) -> Result<()> {
         for (stream, bytes) in [("stdout", stdout), ("stderr", stderr)] {
-            let path = self.path.join(format!("round-{round}.{stream}"));
+            let path = self.path.join(format!("turn-{turn}.{stream}"));
             fs::write(&path, bytes).map_err(at(&path))?;
         }
         Ok(())
     }
 
-    /// Where the submission of a round is kept.
-    pub fn submission(&self, round: usize) -> PathBuf {
-        self.path.join(format!("submission-{round}"))
+    /// Keeps a call of the model: one line of JSON, packed for itself, so that what was kept before a kill stays whole.
+    pub fn add_call(&self, call: &ModelCall) -> Result<()> {
+        let path = self.path.join(TRAFFIC);
+        let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+        serde_json::to_writer(&mut packer, call).expect("a call is plain data");
+        let packed = packer
+            .write_all(b"\n")
+            .and_then(|()| packer.finish())
+            .map_err(at(&path))?;
+        OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .and_then(|mut file| file.write_all(&packed))
+            .map_err(at(&path))
+    }
+
+    /// Where a submission is kept, counted from 1.
+    pub fn submission(&self, number: usize) -> PathBuf {
+        self.path.join(format!("submission-{number}"))
     }
 
     /// Where the candidate lies when it passed: a folder with the build's name, since a candidate is named by it.
@@ -198,12 +289,6 @@ fn folders(builds: &Path) -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// `a` … `z`, `aa` … `zz`
-fn letters() -> impl Iterator<Item = String> {
-    let one = || ('a'..='z').map(String::from);
-    one().chain(one().flat_map(move |first| one().map(move |second| format!("{first}{second}"))))
-}
-
 fn at(path: &Path) -> impl Fn(std::io::Error) -> BuildsError + '_ {
     move |source| BuildsError::File {
         path: path.to_path_buf(),
@@ -219,13 +304,19 @@ mod tests {
         Build {
             name: name.into(),
             state,
+            why: None,
             builder: "true".into(),
+            packages: None,
+            model: None,
             started_at: "2026-12-01T00:00:00Z".into(),
+            duration_ms: 0,
+            settings: "t".into(),
             document: "d".into(),
             skeleton: "s".into(),
             sandbox: "namespaces".into(),
             version: "0".into(),
-            rounds: Vec::new(),
+            turns: Vec::new(),
+            submissions: Vec::new(),
         }
     }
 
@@ -233,18 +324,17 @@ mod tests {
     fn a_build_whose_process_is_gone_is_void_and_others_stay() {
         let builds = tempfile::tempdir().expect("a folder");
         let create = |state| {
-            let (folder, name) =
-                BuildFolder::create(builds.path(), None, "2026-12-01").expect("makes");
+            let (folder, name) = BuildFolder::create(builds.path(), "m", false).expect("makes");
             folder.write(&build(&name, state)).expect("writes");
             folder
         };
         let living = create(State::Running);
         drop(create(State::Running));
         drop(create(State::Passed));
-        assert_eq!(void_dead(builds.path()).expect("reads"), ["2026-12-01-b"]);
+        assert_eq!(void_dead(builds.path()).expect("reads"), ["m-2"]);
         assert_eq!(void_dead(builds.path()).expect("reads"), [""; 0]);
         drop(living);
-        assert_eq!(void_dead(builds.path()).expect("reads"), ["2026-12-01-a"]);
+        assert_eq!(void_dead(builds.path()).expect("reads"), ["m-1"]);
         let states: Vec<State> = read_all(builds.path())
             .expect("reads")
             .iter()
@@ -256,7 +346,7 @@ mod tests {
     #[test]
     fn a_name_is_given_once() {
         let builds = tempfile::tempdir().expect("a folder");
-        let create = || BuildFolder::create(builds.path(), Some("x"), "2026-12-01");
+        let create = || BuildFolder::create(builds.path(), "x", true);
         let first = create();
         assert!(first.is_ok());
         assert!(matches!(create(), Err(BuildsError::Exists { .. })));

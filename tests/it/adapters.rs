@@ -371,7 +371,7 @@ fn shipping_harnesses_answer_the_mock() {
 }
 
 /// Whether this run of the tests was asked to drive real harnesses; said aloud when it was not.
-fn harnesses_asked() -> bool {
+pub fn harnesses_asked() -> bool {
     let asked = std::env::var_os("PIPELINE_TEST_HARNESSES").is_some_and(|asked| asked == "1");
     if !asked {
         let text = b"\nreal harnesses were not asked to run; set PIPELINE_TEST_HARNESSES=1\n";

@@ -1,40 +1,69 @@
-//! `pipeline build` with builders of one line.
+//! `pipeline build` with builders of one line: turns, submissions, limits and what is kept.
 
+use std::io::Read;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use flate2::read::MultiGzDecoder;
 use serde_json::Value;
+use wiremock::matchers::{header, method, path};
+use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use crate::check;
 use crate::project::{Project, ran};
 
-fn build(project: &Project, builder: &str) -> (i32, Value) {
+/// A build with a command that sees the candidate `small` in place of `SMALL`; limits are lines of the settings.
+fn command(project: &Project, builder: &str, limits: &[(&str, &str)]) -> Command {
+    let settings = project.path("pipeline/build.toml");
+    let mut text = std::fs::read_to_string(&settings).expect("is there");
+    for (name, value) in limits {
+        let line = text.lines().find(|line| line.starts_with(name));
+        let line = line.expect("a setting").to_owned();
+        text = text.replace(&line, &format!("{name} = {value}"));
+    }
+    std::fs::write(&settings, text).expect("writes");
     let small = project.path("candidates/small").display().to_string();
     let builder = builder.replace("SMALL", "/shown/small");
-    let ran = project.run(&[
+    project.command(&[
         "--json",
         "build",
+        "--sandbox",
+        "namespace",
         "--name",
         "b",
         "--builder",
         &builder,
         "--show",
         &small,
-    ]);
+    ])
+}
+
+fn build(project: &Project, builder: &str, limits: &[(&str, &str)]) -> (i32, Value) {
+    let ran = ran(&mut command(project, builder, limits));
     assert!(!ran.stdout.is_empty(), "{}", ran.stderr);
-    (ran.code, ran.json())
+    (ran.code, ran.json()["built"][0]["build"].clone())
+}
+
+fn kept(project: &Project, file: &str) -> String {
+    std::fs::read_to_string(project.path(&format!("data/builds/b/{file}"))).expect("is kept")
+}
+
+fn state(build: &Value) -> (&str, &str) {
+    let text = |key: &str| build[key].as_str().unwrap_or_default();
+    (text("state"), text("why"))
 }
 
 #[test]
 fn a_builder_that_fills_the_skeleton_in_gets_a_frozen_candidate() {
     let project = check::project();
-    let (code, built) = build(&project, "find . -type f | sort; cp -r SMALL/. .");
+    let builder = "find . -type f | sort; echo \"$2 $1\"; cp -r SMALL/. .; mkdir .git; touch .git/x; submit; sleep 600";
+    let (code, built) = build(&project, builder, &[]);
     assert_eq!(
-        (code, &built["build"]["state"]),
-        (0, &Value::from("passed")),
+        (code, state(&built)),
+        (0, ("passed", "submission 1 passes")),
         "{built:#}"
     );
-    let transcript =
-        std::fs::read_to_string(project.path("data/builds/b/round-1.stdout")).expect("is kept");
+    let transcript = kept(&project, "turn-1.stdout");
     let expected = [
         "./DOCUMENT.md",
         "./harness",
@@ -45,111 +74,306 @@ fn a_builder_that_fills_the_skeleton_in_gets_a_frozen_candidate() {
         "./harness_agent/types.py",
         "./install.sh",
         "./pyproject.toml",
+        "1 DOCUMENT.md in this folder specifies a coding-agent harness.",
     ];
-    assert_eq!(
-        transcript.lines().collect::<Vec<_>>(),
-        expected,
-        "the folder is fresh"
-    );
+    for (line, expected) in transcript.lines().zip(expected) {
+        assert!(line.starts_with(expected), "{line} is not {expected}");
+    }
+    assert_eq!(built["turns"][0]["ended"], "stopped: the build was over");
 
     assert!(project.path("data/builds/b/b/harness").exists());
-    assert!(!project.path("data/builds/b/b/DOCUMENT.md").exists());
+    for left_out in ["DOCUMENT.md", ".git"] {
+        assert!(!project.path("data/builds/b/b").join(left_out).exists());
+    }
     let record =
         std::fs::read_to_string(project.path("data/frozen/records/b.json")).expect("is frozen");
     let record: Value = serde_json::from_str(&record).expect("is JSON");
-    assert_eq!(record["digest"], built["build"]["rounds"][0]["digest"]);
+    assert_eq!(record["digest"], built["submissions"][0]["digest"]);
     assert_eq!(
         project.json(&["check", "data/builds/b/b"])["candidates"][0]["digest"],
         record["digest"]
     );
-}
-
-#[test]
-fn findings_come_back_until_the_submissions_are_used_up() {
-    let project = check::project();
-    let (code, built) = build(&project, "true");
     assert_eq!(
-        (code, &built["build"]["state"]),
-        (1, &Value::from("failed"))
-    );
-    let rounds = built["build"]["rounds"].as_array().expect("a list");
-    assert_eq!(rounds.len(), 5);
-    let first = rounds[0]["findings"][0].as_str().expect("a text");
-    assert!(
-        first.starts_with("harness:1: `harness version` ends with 1"),
-        "{first}"
-    );
-    assert!(!project.path("data/frozen/records/b.json").exists());
-}
-
-#[test]
-fn the_next_round_sees_the_findings() {
-    let project = check::project();
-    let (code, built) = build(
-        &project,
-        "if [ -e FINDINGS.md ]; then cat FINDINGS.md; cp -r SMALL/. .; fi",
-    );
-    assert_eq!(
-        (code, &built["build"]["state"]),
-        (0, &Value::from("passed")),
-        "{built:#}"
-    );
-    assert_eq!(built["build"]["rounds"].as_array().map(Vec::len), Some(2));
-    let transcript =
-        std::fs::read_to_string(project.path("data/builds/b/round-2.stdout")).expect("is kept");
-    assert!(
-        transcript.starts_with("# Findings in submission 1\n\n- harness:1: "),
-        "{transcript}"
-    );
-    assert!(
-        transcript.contains("- harness_agent/cli.py:4: the body of `main` is a placeholder"),
-        "{transcript}"
-    );
-    assert!(!project.path("data/builds/b/b/FINDINGS.md").exists());
-}
-
-#[test]
-fn a_builder_that_fails_has_submitted_nothing() {
-    let project = check::project();
-    let (code, built) = build(&project, "cp -r SMALL/. .; echo why >&2; exit 3");
-    assert_eq!(
-        (code, &built["build"]["state"]),
-        (1, &Value::from("not-delivered"))
-    );
-    assert_eq!(built["build"]["rounds"][0]["ended"], "exit 3");
-    let said =
-        std::fs::read_to_string(project.path("data/builds/b/round-1.stderr")).expect("is kept");
-    assert_eq!(said, "why\n");
-    assert_eq!(
-        ran(&mut project.command(&["build", "--name", "b", "--builder", "true"])).code,
+        ran(&mut command(&project, "true", &[])).code,
         2,
         "the name is taken"
     );
 }
 
 #[test]
-fn what_cannot_be_copied_is_a_finding() {
+fn findings_come_back_until_a_submission_passes() {
     let project = check::project();
-    let (code, built) = build(&project, "touch \"$(printf 'a\\377')\"");
+    let builder = "ln -s harness a; submit; echo \"code $?\"; rm a; mkfifo p; submit; echo \"code $?\"; rm p; \
+                   cp -r SMALL/. .; submit";
+    let (code, built) = build(&project, builder, &[]);
     assert_eq!(
-        (code, &built["build"]["state"]),
-        (1, &Value::from("failed"))
+        (code, state(&built)),
+        (0, ("passed", "submission 3 passes")),
+        "{built:#}"
     );
-    let first = built["build"]["rounds"][0]["findings"][0]
-        .as_str()
-        .expect("a text");
+    let transcript = kept(&project, "turn-1.stdout");
+    for expected in [
+        "Submission 1 is returned. 2 left. Findings:\nharness:1: ",
+        "\nharness_agent/cli.py:4: the body of `main` is a placeholder: ",
+        "code 1\nSubmission 2 is returned. 1 left. Findings:\n.:1: p is neither a file, a folder nor a link\n",
+    ] {
+        assert!(
+            transcript.contains(expected),
+            "{expected} is not in\n{transcript}"
+        );
+    }
+    let submissions = built["submissions"].as_array().expect("a list");
+    let is_tree = |one: &Value| one["digest"].is_string();
+    let trees: Vec<bool> = submissions.iter().map(is_tree).collect();
+    assert_eq!(trees, [true, false, true]);
+    assert!(
+        project
+            .path("data/builds/b/submission-1/a")
+            .symlink_metadata()
+            .expect("the tree is kept")
+            .is_symlink()
+    );
+}
+
+#[test]
+fn three_submissions_that_fail_are_the_end() {
+    let project = check::project();
+    // The next turn goes on where the one before ended.
+    let builder = "echo \"$1\"; submit; submit; touch seen";
+    let (code, built) = build(&project, &format!("ls; {builder}"), &[]);
     assert_eq!(
-        first,
-        ".:1: a\u{fffd} is neither a file, a folder nor a link with a name in UTF-8"
+        (code, state(&built)),
+        (1, ("failed", "no submission is left"))
+    );
+    assert_eq!(built["submissions"].as_array().map(Vec::len), Some(3));
+    assert_eq!(built["turns"].as_array().map(Vec::len), Some(2));
+    let second = kept(&project, "turn-2.stdout");
+    assert!(
+        second.contains("\nseen\n") && second.contains("No submission has passed yet."),
+        "{second}"
+    );
+    assert!(!project.path("data/frozen/records/b.json").exists());
+}
+
+#[test]
+fn turns_and_the_clock_end_a_build_that_submits_nothing() {
+    let project = check::project();
+    let (code, built) = build(&project, "exit 3", &[("max_turns", "2")]);
+    assert_eq!(
+        (code, state(&built)),
+        (1, ("not-delivered", "2 turns are used up"))
+    );
+    assert_eq!(built["turns"][1]["ended"], "exit 3");
+
+    let project = check::project();
+    let (code, built) = build(&project, "sleep 600", &[("time_limit_s", "1")]);
+    assert_eq!(
+        (code, state(&built)),
+        (1, ("not-delivered", "1 s are over"))
+    );
+    assert_eq!(built["turns"][0]["ended"], "time limit");
+}
+
+#[test]
+fn a_builder_reaches_neither_the_network_nor_the_cases() {
+    let project = check::project();
+    project.write("cases/secret.toml", "the cases");
+    let here = std::net::TcpListener::bind("127.0.0.1:0").expect("binds");
+    let port = here.local_addr().expect("is bound").port();
+    let script = format!(
+        r#"python3 - <<'END'
+import os, socket, urllib.request, urllib.error
+for address in (("127.0.0.1", {port}), ("192.0.2.1", 80), ("169.254.169.254", 80)):
+    try:
+        socket.create_connection(address, 5)
+        print("reached", address)
+    except OSError:
+        print("not reached")
+print(os.path.exists("{root}"), any("secret.toml" in files for _, _, files in os.walk("/")))
+try:
+    urllib.request.urlopen("http://127.0.0.1:8400/v1/chat/completions", b"{{}}")
+except urllib.error.HTTPError as error:
+    print(error.code, error.read().decode())
+END"#,
+        root = project.path("cases").display()
+    );
+    let (_, built) = build(&project, &script, &[("max_turns", "1")]);
+    let said = kept(&project, "turn-1.stdout");
+    let expected = "not reached\nnot reached\nnot reached\nFalse False\n403 {\"type\":\"error\",\"error\":\
+                    {\"type\":\"gateway_error\",\"message\":\"this build has no model\"}}\n";
+    assert_eq!(said, expected, "{}", kept(&project, "turn-1.stderr"));
+    assert_eq!(built["turns"][0]["n_refused"], 1);
+}
+
+/// Calls the model as told by its arguments: path, model, whether streamed; prints what comes back.
+const CALLER: &str = r#"cat > /tmp/call.py <<'END'
+import http.client, json, os, sys
+path, model = sys.argv[1:3]
+connection = http.client.HTTPConnection("127.0.0.1", 8400)
+body = json.dumps({"model": model, "messages": []})
+connection.request("POST", path, body, {"authorization": "Bearer mine", "cookie": "mine"})
+response = connection.getresponse()
+print(response.status, response.getheader("retry-after"), response.read().decode())
+END
+env | grep -c s-key-1
+call() { python3 /tmp/call.py "$@"; }
+"#;
+
+#[test]
+fn the_gateway_passes_calls_of_the_model_on_and_keeps_the_key() {
+    const KEY: &str = "s-key-1";
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let server = runtime.block_on(MockServer::start());
+    let answers = [
+        // What an endpoint says of a key is not passed on with it.
+        ResponseTemplate::new(429)
+            .insert_header("retry-after", "7")
+            .set_body_string(format!("slow down, {KEY}")),
+        ResponseTemplate::new(200).set_body_raw(
+            "data: {\"choices\":[]}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":50,\"completion_tokens\":6}}\n\n\
+             data: [DONE]\n\n",
+            "text/event-stream",
+        ),
+        ResponseTemplate::new(200).set_body_raw(
+            "{\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":2}}",
+            "application/json",
+        ),
+    ];
+    for (idx, answer) in answers.into_iter().enumerate() {
+        let mock = Mock::given(method("POST"))
+            .and(path("/api/chat/completions"))
+            .and(header("authorization", format!("Bearer {KEY}").as_str()))
+            .respond_with(answer)
+            .with_priority(idx as u8 + 1)
+            .up_to_n_times(1);
+        runtime.block_on(mock.mount(&server));
+    }
+    let project = check::project();
+    let model = format!(
+        "\n[model.tested]\nprotocol = \"openai\"\nendpoint = \"{}/api\"\nname = \"m-1\"\ncontext_tokens = 1000\n\
+         output_tokens = 100\nkey_variable = \"TEST_KEY\"\n",
+        server.uri()
+    );
+    let settings = project.path("pipeline/build.toml");
+    let text = std::fs::read_to_string(&settings).expect("is there");
+    std::fs::write(&settings, text + &model).expect("writes");
+    let calls = "call /v1/chat/completions m-1; call /v1/chat/completions m-1; call /v1/chat/completions m-1
+call /v1/chat/completions dearer; call /v1/files m-1";
+    let builder = format!("{CALLER}{calls}");
+    let with_model = |builder: &str| {
+        let mut command = command(&project, builder, &[("max_turns", "1")]);
+        command.args(["--model", "tested"]);
+        command
+    };
+    let refused = ran(&mut with_model(&builder));
+    assert_eq!(refused.code, 4, "{}", refused.stderr);
+    assert!(refused.stderr.contains("TEST_KEY holds no key"));
+
+    let built = ran(with_model(&builder).env("TEST_KEY", KEY));
+    let build = &built.json()["built"][0]["build"];
+    assert_eq!(build["state"], "not-delivered", "{build:#}");
+    let said = kept(&project, "turn-1.stdout");
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[..2], ["0", "429 7 slow down, [key]"], "{said}");
+    assert!(said.contains("data: [DONE]"), "{said}");
+    assert!(said.contains("403 None ") && said.contains("has the model m-1 only"));
+    assert!(said.contains("has POST /v1/chat/completions only"));
+    let turn = &build["turns"][0];
+    let counted = ["n_answered", "n_failed", "n_refused", "n_unmetered"].map(|key| &turn[key]);
+    assert_eq!(counted, [2, 1, 2, 0]);
+    assert_eq!(
+        (&turn["tokens"]["input"], &turn["tokens"]["output"]),
+        (&54.into(), &8.into())
+    );
+
+    let requests = runtime.block_on(server.received_requests());
+    let requests = requests.expect("are recorded");
+    assert_eq!(requests.len(), 3);
+    assert!(
+        requests
+            .iter()
+            .all(|one| !one.headers.contains_key("cookie"))
+    );
+    let mut traffic = String::new();
+    let packed = std::fs::File::open(project.path("data/builds/b/traffic.jsonl.gz"));
+    MultiGzDecoder::new(packed.expect("is kept"))
+        .read_to_string(&mut traffic)
+        .expect("unpacks");
+    assert_eq!(traffic.lines().count(), 5);
+    assert!(traffic.contains("slow down, [key]") && !traffic.contains(KEY));
+}
+
+#[test]
+fn an_endpoint_that_refuses_is_no_result_and_three_builds_are_made_once() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let server = runtime.block_on(MockServer::start());
+    let project = check::project();
+    let model = format!(
+        "\n[model.tested]\nprotocol = \"anthropic\"\nendpoint = \"{}\"\nname = \"m-1\"\ncontext_tokens = 1000\n\
+         output_tokens = 100\n",
+        server.uri()
+    );
+    let settings = project.path("pipeline/build.toml");
+    let text = std::fs::read_to_string(&settings).expect("is there");
+    std::fs::write(&settings, text + &model).expect("writes");
+    let small = project.path("candidates/small").display().to_string();
+    let run = |builder: &str, builds: &str| {
+        project.run(&[
+            "--json",
+            "build",
+            "--sandbox",
+            "namespace",
+            "--model",
+            "tested",
+            "--builds",
+            builds,
+            "--builder",
+            builder,
+            "--show",
+            &small,
+        ])
+    };
+    // The server answers 404 to everything.
+    let built = run(&format!("{CALLER}call /v1/messages m-1"), "1");
+    let build = &built.json()["built"][0]["build"];
+    assert_eq!(build["state"], "aborted", "{build:#}");
+    let why = build["why"].as_str().expect("a text");
+    assert!(
+        why.starts_with("the model's endpoint refuses: status 404"),
+        "{why}"
+    );
+    assert_eq!(build["turns"].as_array().map(Vec::len), Some(1));
+
+    let good = "cp -r /shown/small/. .; submit";
+    let built = run(good, "2");
+    assert_eq!(built.code, 0, "{}", built.stderr);
+    let mut names: Vec<String> = built.json()["built"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["build"]["name"].as_str().expect("a name").to_owned())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["tested-2", "tested-3"]);
+    let again = run(good, "2").json();
+    assert_eq!(again["known"].as_array().map(Vec::len), Some(2));
+    assert_eq!(again["built"].as_array().map(Vec::len), Some(0));
+
+    let unknown = project.run(&["build", "--model", "nobody"]);
+    assert_eq!(unknown.code, 2);
+    assert!(
+        unknown
+            .stderr
+            .contains("has no [model.nobody]; there are: tested")
     );
 }
 
 #[test]
 fn a_killed_build_is_void() {
     let project = check::project();
-    let mut command = project.command(&["build", "--name", "dead", "--builder", "echo; sleep 600"]);
+    let mut command = command(&project, "echo; sleep 600", &[]);
     let mut child = command.spawn().expect("starts");
-    let record = project.path("data/builds/dead/build.json");
+    let record = project.path("data/builds/b/build.json");
     let began = Instant::now();
     while !record.exists() && began.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(20));
@@ -161,7 +385,14 @@ fn a_killed_build_is_void() {
         serde_json::from_str(&text).expect("is JSON")
     };
     assert_eq!(state()["state"], "running");
-    let (_, built) = build(&project, "exit 1");
-    assert_eq!(built["voided"][0], "dead");
+    let next = project.run(&[
+        "--json",
+        "build",
+        "--sandbox",
+        "namespace",
+        "--builder",
+        "submit; submit; submit",
+    ]);
+    assert_eq!(next.json()["voided"][0], "b");
     assert_eq!(state()["state"], "void");
 }

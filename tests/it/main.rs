@@ -4,6 +4,7 @@ mod adapters;
 mod analyze;
 mod both_sandboxes;
 mod build;
+mod build_opencode;
 mod case;
 mod check;
 mod chromium;

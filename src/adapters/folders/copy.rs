@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::FoldersError;
 
 /// Deeper trees are refused: everything else that reads the copy may be recursive.
-const DEPTH: usize = 64;
+pub(super) const DEPTH: usize = 64;
 
 /// Copies a cell's own folder into a new folder `to`: folders, plain files and links as they are written; of modes only
 /// whether a file is executable. At most `most_bytes`, holes included. What is anything else, or too much, is the

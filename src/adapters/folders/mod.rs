@@ -8,6 +8,7 @@ mod fixture;
 mod names;
 mod owner;
 mod snapshot;
+mod unpack;
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -19,6 +20,7 @@ pub use fixture::lay;
 pub use names::named;
 pub use owner::acting_as;
 pub use snapshot::{Snapshot, snapshot};
+pub use unpack::unpack;
 
 #[derive(Debug, thiserror::Error)]
 pub enum FoldersError {

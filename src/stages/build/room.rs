@@ -1,0 +1,165 @@
+//! The cell that is built in: the skeleton, the document, the command `submit` and the builder, and nothing else. That
+//! this is so, and that the builder starts, is looked at from inside before the first turn.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use super::builder::Builder;
+use crate::adapters::folders::{self, Folders};
+use crate::adapters::sandbox::{Cell, CellSpec, Exit, Launch, Limits, Mount, SandboxError};
+use crate::domain::candidate::{Candidate, Source};
+use crate::domain::visible::{shortened, visible_line};
+use crate::stages::contract::Bench;
+use crate::stages::install::give_all;
+use crate::stages::trial::PORT;
+use crate::stages::{Failure, Result};
+use crate::storage::candidates;
+
+/// The document beside the skeleton; ours, not submitted.
+pub const DOCUMENT: &str = "DOCUMENT.md";
+/// Where the command `submit` lies inside.
+const TOOLS: &str = "/tools";
+const SUBMIT: &str = include_str!("submit");
+/// For each command of the preflight.
+const PREFLIGHT_LIMIT: Duration = Duration::from_secs(120);
+const SHOWN_CHARS: usize = 300;
+
+/// Lays the folders below `root` and opens the cell around them.
+pub async fn open(
+    bench: &Bench<'_>,
+    builder: &dyn Builder,
+    name: &str,
+    root: &Path,
+    document: &str,
+    limits: &Limits,
+) -> Result<Cell> {
+    let owner = bench.sandbox.owner();
+    let place = Folders::make(root, owner)?;
+    let skeleton = Candidate {
+        name: "skeleton".to_owned(),
+        source: Source::Tree(bench.context.project.skeleton()),
+    };
+    candidates::materialise(&skeleton, &place.workspace)?;
+    std::fs::write(place.workspace.join(DOCUMENT), document)?;
+    give_all(&place.workspace, owner)?;
+    let tools = root.join("tools");
+    std::fs::create_dir(&tools)?;
+    std::fs::write(tools.join("submit"), SUBMIT)?;
+    for path in [&tools, &tools.join("submit")] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))?;
+    }
+    let mut mounts = vec![
+        Mount::writable(&place.workspace, folders::WORKSPACE),
+        Mount::writable(&place.home, folders::HOME),
+        Mount::read_only(&tools, TOOLS),
+    ];
+    mounts.extend(builder.mounts());
+    let spec = CellSpec {
+        label: format!("build/{name}"),
+        mounts,
+        folders: Vec::new(),
+        limits: limits.clone(),
+        port: PORT,
+    };
+    bench.sandbox.open(spec).await.map_err(ours)
+}
+
+/// Why the build cannot begin; none when all is as it has to be.
+pub async fn preflight(
+    bench: &Bench<'_>,
+    builder: &dyn Builder,
+    cell: &mut Cell,
+) -> Result<Option<String>> {
+    let skeleton = candidates::files(&bench.context.project.skeleton())?;
+    let expected: BTreeSet<String> = skeleton
+        .iter()
+        .map(|file| file.path.as_str())
+        .chain([DOCUMENT])
+        .map(|path| format!("{}/{path}", folders::WORKSPACE))
+        .collect();
+    // Where a builder can write, and where a cell of a candidate has something.
+    let find = "for folder in /workspace /home/user /outside /candidate /tmp; do \
+                if [ -d $folder ]; then find $folder ! -type d || exit 1; fi; done";
+    let argv = ["/bin/sh", "-c", find].map(str::to_owned).to_vec();
+    let ended = cell
+        .launch(launch(builder, argv, PREFLIGHT_LIMIT))
+        .await
+        .map_err(ours)?;
+    let said = String::from_utf8_lossy(&ended.stdout);
+    let seen: BTreeSet<String> = said.lines().map(str::to_owned).collect();
+    if ended.exit != Exit::Code(0) {
+        let said = String::from_utf8_lossy(&ended.stderr);
+        return Ok(Some(format!(
+            "the files of the cell cannot be listed: {}",
+            shown(&said)
+        )));
+    }
+    if let Some(path) = seen.difference(&expected).next() {
+        return Ok(Some(format!(
+            "the cell holds a file that it should not: {}",
+            shown(path)
+        )));
+    }
+    if let Some(path) = expected.difference(&seen).next() {
+        return Ok(Some(format!("the cell lacks {path}")));
+    }
+    let Some((argv, expected)) = builder.start() else {
+        return Ok(None);
+    };
+    let command = argv.join(" ");
+    let ended = cell
+        .launch(launch(builder, argv, PREFLIGHT_LIMIT))
+        .await
+        .map_err(ours)?;
+    let said = String::from_utf8_lossy(&ended.stdout);
+    if ended.exit == Exit::Code(0) && said.trim() == expected {
+        return Ok(None);
+    }
+    let all = format!("{said} {}", String::from_utf8_lossy(&ended.stderr));
+    Ok(Some(format!(
+        "the builder does not start: `{command}` ends with {} and says {:?}, not {expected:?}",
+        how(&ended.exit),
+        shown(&all)
+    )))
+}
+
+/// A command of the builder's in its folder.
+pub fn launch(builder: &dyn Builder, argv: Vec<String>, time_limit: Duration) -> Launch {
+    let path = format!("{TOOLS}:/usr/local/bin:/usr/bin:/bin");
+    let env = [
+        ("PATH", path.as_str()),
+        ("HOME", folders::HOME),
+        ("LANG", "C.UTF-8"),
+        ("TZ", "UTC"),
+        ("TERM", "dumb"),
+    ];
+    let env = env.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Launch {
+        argv,
+        env: env.into_iter().chain(builder.env()).collect(),
+        cwd: folders::WORKSPACE.to_owned(),
+        stdin: Vec::new(),
+        time_limit,
+        leave_running: false,
+    }
+}
+
+/// How a command ended, in words.
+pub fn how(exit: &Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exit {code}"),
+        Exit::Signal(signal) => format!("signal {signal}"),
+        Exit::TimedOut => "time limit".to_owned(),
+        Exit::NotStarted(why) => format!("not started: {why}"),
+    }
+}
+
+pub fn ours(error: SandboxError) -> Failure {
+    Failure::environment(error.to_string())
+}
+
+fn shown(text: &str) -> String {
+    shortened(&visible_line(text.trim()), SHOWN_CHARS).into_owned()
+}

@@ -1,0 +1,118 @@
+//! `pipeline/build.toml`: limits, prompts, and the models that can build.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::adapters::gateway::{Protocol, Upstream};
+use crate::adapters::sandbox::Limits;
+use crate::domain::digest;
+use crate::domain::secret::Secret;
+use crate::stages::sandboxes::SandboxKind;
+use crate::stages::{Classify, Context, Failure, Kind, Result};
+
+/// The whole file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub sandbox: SandboxKind,
+    /// Builds at the same time.
+    pub jobs: usize,
+    pub max_turns: usize,
+    pub max_submissions: usize,
+    /// Wall clock, from the first turn on.
+    pub time_limit_s: u64,
+    /// The part of a model's context window at which the history is compacted.
+    pub compact_at: f64,
+    /// What the builder is told in its first turn.
+    pub task: String,
+    /// What it is told in each further one.
+    pub further: String,
+    /// Of the builder's cell.
+    pub limits: Limits,
+    /// By the name that `--model` takes.
+    #[serde(default)]
+    pub model: BTreeMap<String, Model>,
+}
+
+/// `[model.NAME]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    pub protocol: Protocol,
+    /// What the protocol's path is put behind, as `https://HOST/v1`.
+    pub endpoint: String,
+    /// What the endpoint calls it.
+    pub name: String,
+    /// Tokens of its context window.
+    pub context_tokens: u64,
+    /// Tokens of one answer at most.
+    pub output_tokens: u64,
+    /// The variable of the environment that holds the key; none for an endpoint without one.
+    #[serde(default)]
+    pub key_variable: Option<String>,
+}
+
+impl Settings {
+    /// The settings, and the digest of their file.
+    pub fn read(context: &Context) -> Result<(Self, String)> {
+        let path = context.project.settings("build");
+        let settings: Self = crate::storage::settings::read(&path).kind(Kind::Settings)?;
+        let faults = [
+            (settings.jobs == 0, "jobs must be at least 1"),
+            (settings.max_turns == 0, "max_turns must be at least 1"),
+            (
+                settings.max_submissions == 0,
+                "max_submissions must be at least 1",
+            ),
+            (
+                !(0.1..=1.0).contains(&settings.compact_at),
+                "compact_at must lie between 0.1 and 1",
+            ),
+        ];
+        if let Some((_, fault)) = faults.iter().find(|(found, _)| *found) {
+            return Err(Failure::settings(format!("{}: {fault}", path.display())));
+        }
+        let bytes = std::fs::read(&path)?;
+        Ok((settings, digest::of([bytes])))
+    }
+
+    pub fn model(&self, name: &str) -> Result<&Model> {
+        self.model.get(name).ok_or_else(|| {
+            let known: Vec<&str> = self.model.keys().map(String::as_str).collect();
+            let known = match known.is_empty() {
+                true => "none is there yet".to_owned(),
+                false => format!("there are: {}", known.join(", ")),
+            };
+            Failure::user(format!("pipeline/build.toml has no [model.{name}]; {known}")).hint(
+                format!(
+                    "write one as its comment shows: [model.{name}] with protocol, endpoint, name, context_tokens, \
+                     output_tokens, key_variable"
+                ),
+            )
+        })
+    }
+}
+
+impl Model {
+    /// The way to the endpoint, with the key of the environment.
+    pub fn upstream(&self) -> Result<Upstream> {
+        let key = match &self.key_variable {
+            None => None,
+            Some(variable) => Some(key(variable)?),
+        };
+        Upstream::new(self.protocol, &self.endpoint, &self.name, key).kind(Kind::Settings)
+    }
+}
+
+fn key(variable: &str) -> Result<Secret> {
+    let text = std::env::var(variable).unwrap_or_default();
+    if text.is_empty() {
+        return Err(Failure::environment(format!(
+            "{variable} holds no key of the model's endpoint"
+        ))
+        .hint(format!("export {variable}=…")));
+    }
+    Secret::new(&text)
+        .ok_or_else(|| Failure::environment(format!("{variable} holds signs that no key has")))
+}

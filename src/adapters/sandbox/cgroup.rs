@@ -338,6 +338,35 @@ mod tests {
     }
 
     #[test]
+    fn each_version_is_told_the_limits_in_its_own_words() {
+        let limits = Limits {
+            memory_mib: 512,
+            pids: 64,
+            cpus: 1.5,
+            ..Limits::default()
+        };
+        let told = |version| {
+            let lines = settings(version, &limits).into_iter();
+            let lines = lines.map(|(file, value, _)| format!("{file} {value}"));
+            lines.collect::<Vec<_>>()
+        };
+        let one = [
+            "memory.limit_in_bytes 536870912",
+            "memory.memsw.limit_in_bytes 536870912",
+            "pids.max 65",
+            "cpu.cfs_quota_us 150000",
+        ];
+        assert_eq!(told(Version::One), one);
+        let two = [
+            "memory.max 536870912",
+            "memory.swap.max 0",
+            "pids.max 65",
+            "cpu.max 150000 100000",
+        ];
+        assert_eq!(told(Version::Two), two);
+    }
+
+    #[test]
     fn kills_are_read_from_both_versions() {
         assert_eq!(
             kills("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"),

@@ -71,6 +71,9 @@ fn names_flag(document: &Document, flag: &str) -> bool {
 
 /// Steps behind the one that ends the last turn. A task of an inner agent ends a turn of its own.
 fn unreachable_steps(case: &Case, found: &mut Vec<Finding>) {
+    if may_block_the_end(case) {
+        return;
+    }
     for (idx, launch) in case.launches.iter().enumerate() {
         let Some(n_prompts) = n_prompts(launch) else {
             continue;
@@ -100,6 +103,12 @@ fn unreachable_steps(case: &Case, found: &mut Vec<Finding>) {
             }
         }
     }
+}
+
+/// Whether a turn that has ended may go on: a hook of the event `stop` can block its end.
+fn may_block_the_end(case: &Case) -> bool {
+    let fixture = serde_json::to_string(&case.fixture).expect("a case is plain data");
+    fixture.contains(r#"\"stop\""#)
 }
 
 /// Prompts that a launch is given, where that can be told.
@@ -230,6 +239,9 @@ mod tests {
         check("{ say = \"done\" }", more, &["step 3 is never asked for"]);
         let inner = "{ call = \"task\", with = { prompt = \"y\" } }, { say = \"done\" }, { say = \"more\" }";
         check("{ say = \"done\" }", inner, &[]);
+        let hooked =
+            format!("{more}]\n[fixture]\n\"s.json\" = '{{\"hooks\": {{\"stop\": []}}}}'\n");
+        check("{ say = \"done\" }]\n", &hooked, &[]);
         check(
             "lacks = \"done\"",
             "lacks = \"dome\"",

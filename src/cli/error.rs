@@ -42,7 +42,7 @@ Exit codes:
   5  a bug of this program
   6  done, but some units stayed invalid: our side broke there, nothing of it is counted
   7  done, nothing failed, but some verdicts are flaky: repetitions of a case ended differently
- 75  not all of a plan is there yet; what is finished is kept, the same command goes on
+ 75  not all of a plan is there yet; what is finished is kept, and nothing of it is run again
  78  the shard can never be run here: version, suite or candidates are not those of the plan
 130  interrupted; what was finished is kept";
 

@@ -9,6 +9,7 @@ use crate::methods::summary::summarise;
 use crate::stages::evaluate::{self, Config, Summary, TakeUp};
 use crate::stages::sandboxes::{SandboxKind, Settings};
 use crate::stages::{Context, Failure, Result};
+use crate::storage::runs;
 
 /// Runs each case in a cell of its own: no network but the mock model, no privileges, limits on everything. What was
 /// seen is stored before it is judged. A run that was killed at whatever instant goes on with the same command; nothing
@@ -59,9 +60,9 @@ pub struct Args {
 
 /// The name of a run is that of a folder.
 pub(super) fn run_id(id: &str) -> std::result::Result<String, String> {
-    match id.is_empty() || id.starts_with('.') || id.contains(['/', '\0']) {
-        true => Err("cannot name a run: it is a folder's name".to_owned()),
-        false => Ok(id.to_owned()),
+    match runs::is_run_id(id) {
+        true => Ok(id.to_owned()),
+        false => Err("cannot name a run: it is a folder's name".to_owned()),
     }
 }
 

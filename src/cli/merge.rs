@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use super::{ExitCode, Output, summary as table};
 use crate::domain::verdict::Outcome;
+use crate::domain::visible::visible_line;
 use crate::methods::summary::summarise;
 use crate::stages::merge::{self, Config, Summary};
 use crate::stages::{Context, Result};
@@ -23,7 +24,7 @@ pub struct Args {
     /// The plan of `pipeline plan`
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
-    /// Folders in which attempts at shards lie, at any depth; those below data/shards/ unless said
+    /// Folders in which attempts at shards lie, up to six deep; those below data/shards/ unless said
     #[arg(value_name = "DIR")]
     folders: Vec<PathBuf>,
     /// Write what there is, also when units are missing; such a run is shown, but nothing ranks or compares it
@@ -82,7 +83,10 @@ pub(super) fn words(summary: &Summary, context: &Context) -> String {
     let refused = summary.refused.iter().map(ToString::to_string).collect();
     several(&mut line, "refused ", refused);
     let dropped = summary.dropped.iter();
-    let dropped = dropped.map(|one| format!("{} {}: {}", one.candidate, one.case, one.why));
+    let dropped = dropped.map(|one| {
+        let why = visible_line(&one.why);
+        format!("{} {}: {why}", one.candidate, one.case)
+    });
     several(&mut line, "dropped ", dropped.collect());
     let unstable = summary.unstable.iter().map(|one| {
         let seen = one.seen.each_ref().map(|(attempt, ended, evidence)| {
@@ -126,7 +130,11 @@ pub(super) fn words(summary: &Summary, context: &Context) -> String {
             summary.run
         ),
         (Some(Stored::Same), _) => format!("run {} in {folder} is as it was: {of}", summary.run),
-        (Some(_), _) => format!("run {} in {folder}: {of}", summary.run),
+        (Some(Stored::Replaced), _) => format!(
+            "run {} in {folder}: {of}; it took the place of an earlier merge",
+            summary.run
+        ),
+        (Some(Stored::New), _) => format!("run {} in {folder}: {of}", summary.run),
     });
     if !summary.again.is_empty() {
         line(format!(

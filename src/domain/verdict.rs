@@ -155,6 +155,16 @@ impl Outcome {
         Rule { retried, counted }
     }
 
+    /// Whether it says something of the candidate: our side did not break.
+    pub fn is_valid(&self) -> bool {
+        !matches!(self, Self::Invalid(_))
+    }
+
+    /// Whether machines saw different things, of which none is preferred.
+    pub fn is_unstable(&self) -> bool {
+        matches!(self, Self::Invalid(fault) if fault.kind == FaultKind::Unstable)
+    }
+
     pub fn passed(&self) -> bool {
         matches!(self, Self::Passed)
     }

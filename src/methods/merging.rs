@@ -14,8 +14,7 @@ pub enum Choice {
 
 /// Chooses among the outcomes of one unit; none of no outcomes.
 pub fn choose(outcomes: &[&Outcome]) -> Option<Choice> {
-    let is_valid = |outcome: &Outcome| !matches!(outcome, Outcome::Invalid(_));
-    let valid = || (0..outcomes.len()).filter(|idx| is_valid(outcomes[*idx]));
+    let valid = || (0..outcomes.len()).filter(|idx| outcomes[*idx].is_valid());
     let Some(first) = valid().next() else {
         return (!outcomes.is_empty()).then_some(Choice::Agreed(0));
     };

@@ -1,6 +1,7 @@
 //! Merges what the machines that ran a plan have left into one run. The run is a function of the plan and of the set of
 //! attempts: where they lie, in which order they are given and how often makes no difference to a byte of it.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -110,7 +111,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
             .and_then(|run| run.verdicts())
             .map_err(run_failure)?;
     }
-    let is_invalid = |unit: &&UnitOutcome| matches!(unit.outcome, Outcome::Invalid(_));
+    let is_invalid = |unit: &&UnitOutcome| !unit.outcome.is_valid();
     Ok(Summary {
         digest: plan.digest,
         folder: runs.join(&run.run),
@@ -202,6 +203,10 @@ impl Found {
             (a.place, &a.attempt)
                 .cmp(&(b.place, &b.attempt))
                 .then_with(|| line(a).cmp(&line(b)))
+                .then_with(|| match &a.unit.evidence {
+                    Some(digest) => a.evidence.compare(&b.evidence, digest),
+                    None => Ordering::Equal,
+                })
         });
         told.dedup_by(|a, b| (a.place, &a.attempt, &a.unit) == (b.place, &b.attempt, &b.unit));
         Ok(Self {
@@ -290,10 +295,7 @@ fn merged(plan: &StoredPlan, told: &[Told]) -> Merge {
         let (own, others) = rest.split_at(n);
         rest = others;
         let outcomes: Vec<&Outcome> = own.iter().map(|one| &one.unit.outcome).collect();
-        let n_valid = outcomes
-            .iter()
-            .filter(|outcome| !matches!(outcome, Outcome::Invalid(_)))
-            .count();
+        let n_valid = outcomes.iter().filter(|outcome| outcome.is_valid()).count();
         let choice = choose(&outcomes);
         if n_valid > 1 {
             merge.n_repeated += 1;
@@ -310,7 +312,7 @@ fn merged(plan: &StoredPlan, told: &[Told]) -> Merge {
                 });
             }
             Some(Choice::Agreed(idx)) => {
-                if matches!(outcomes[idx], Outcome::Invalid(_)) {
+                if !outcomes[idx].is_valid() {
                     again.insert(shard_of[place]);
                 }
                 merge.take(&own[idx]);

@@ -67,6 +67,9 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
             None => known,
         };
         let judged = match (known, asked, &unit.evidence) {
+            _ if unit.outcome.is_unstable() => {
+                Err("two machines saw different things, and none of them is preferred")
+            }
             (None, _, _) => Err("the suite no longer holds it"),
             (Some(case), _, _) if Some(suite::scenario_digest(case).as_str()) != scenario => {
                 Err("its fixture or its launches have changed: evaluate it again")

@@ -12,7 +12,6 @@ use super::{Classify, Context, Failure, Kind, Result, plan};
 use crate::domain::evidence::EVIDENCE_FORMAT;
 use crate::domain::shard::ShardId;
 use crate::domain::suite::Suite;
-use crate::domain::verdict::Outcome;
 use crate::storage::plans::StoredPlan;
 use crate::storage::runs::{EvidenceStore, Plan, RunError, UnitOutcome};
 use crate::storage::shards::{self, Attempt, Claim, Machine, Measured, SHARD_FORMAT};
@@ -102,9 +101,10 @@ fn attempt(context: &Context, config: &Config, plan: &StoredPlan) -> Result<Summ
     let mut kept = Kept {
         attempt: Attempt::begin(&folder, claim).map_err(run_failure)?,
         goes_on_with: format!(
-            "pipeline evaluate --plan {} --shard {}",
+            "pipeline evaluate --plan {} --shard {} --shards {}",
             config.plan.display(),
-            config.shard
+            config.shard,
+            config.shards.display()
         ),
         ended: BTreeMap::new(),
         n_invalid: 0,
@@ -226,7 +226,7 @@ impl Ledger for Kept {
         for unit in units {
             let reason = unit.outcome.reason().to_owned();
             *self.ended.entry(reason).or_default() += 1;
-            self.n_invalid += usize::from(matches!(unit.outcome, Outcome::Invalid(_)));
+            self.n_invalid += usize::from(!unit.outcome.is_valid());
         }
         Ok(())
     }

@@ -11,7 +11,6 @@ use crate::domain::case::Case;
 use crate::domain::clause::ClauseId;
 use crate::domain::decision::SubjectKind;
 use crate::domain::document::Document;
-use crate::domain::verdict::Outcome;
 use crate::methods::rounds::{self, Round};
 use crate::methods::yields::{self, Facts, Yield};
 use crate::storage::database::Database;
@@ -142,12 +141,16 @@ fn run_lines(context: &Context) -> Result<Vec<RunLine>> {
             *n_counted += usize::from(verdict.outcome.rule().counted);
         }
         let outcomes = run.outcomes().map_err(run_failure)?;
+        let n_missing = match &run.merged {
+            Some(merged) => merged.n_missing,
+            None => run.missing().map_err(run_failure)?.len(),
+        };
         lines.push(RunLine {
             n_units: run.plan.n_units(),
-            n_missing: run.missing().map_err(run_failure)?.len(),
+            n_missing,
             n_invalid: outcomes
                 .iter()
-                .filter(|unit| matches!(unit.outcome, Outcome::Invalid(_)))
+                .filter(|unit| !unit.outcome.is_valid())
                 .count(),
             passed,
             run: id,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::runs::{Plan, Unit, hex};
+use super::runs::{Plan, Unit, hex, is_run_id};
 use crate::domain::shard::ShardId;
 
 /// What is run where, fixed before anything runs.
@@ -132,6 +132,9 @@ pub fn read(path: &Path) -> Result<StoredPlan, PlanError> {
     if plan.format != SHARD_PLAN_FORMAT {
         let message = format!("format {} is not {SHARD_PLAN_FORMAT}", plan.format);
         return Err(broken(message));
+    }
+    if !is_run_id(&plan.run.run) {
+        return Err(broken(format!("{:?} cannot name a run", plan.run.run)));
     }
     let units: Vec<Unit> = plan.run.units().collect();
     let mut places = plan.shards.concat();

@@ -306,6 +306,16 @@ fn a_duplicate_is_harmless_and_a_contradiction_is_unstable() {
         assert!(fault.message.contains(digest.as_str()), "{}", fault.message);
         run.evidence().read(digest).expect("is kept");
     }
+    // The assertions of today cannot tell which machine to believe.
+    let ran = recorded.project.run(&["rejudge", "r"]);
+    assert!(
+        ran.stdout.contains("two machines saw different things"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+    let outcomes = run.outcomes().expect("reads");
+    assert!(outcomes.iter().any(|one| one.outcome.is_unstable()));
     // Without it everything is as before, to the byte.
     std::fs::remove_dir_all(folder).expect("removes");
     let merged = recorded.merged_like_one(&file, &[]);
@@ -370,6 +380,15 @@ fn what_is_missing_is_named_and_a_part_is_ranked_by_nothing() {
     }
     let merged = recorded.merged_like_one(&file, &[]);
     assert_eq!(merged["stored"], "replaced");
+
+    // Nor does a part take the place of the whole.
+    let nothing = project.path("data/nothing");
+    std::fs::create_dir(&nothing).expect("makes");
+    let before = files(&project.path("data/runs/r"));
+    let nothing = nothing.to_str().expect("text");
+    let ran = project.run(&["merge", &file, nothing, "--partial"]);
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+    assert!(files(&project.path("data/runs/r")) == before);
 }
 
 #[test]

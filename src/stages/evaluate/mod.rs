@@ -22,7 +22,7 @@ use crate::adapters::junit;
 use crate::adapters::sandbox::Sandbox;
 use crate::domain::case::CaseId;
 use crate::domain::suite::Suite;
-use crate::domain::verdict::{Outcome, Verdict};
+use crate::domain::verdict::Verdict;
 use crate::methods::repetition::Unsteady;
 use crate::methods::suite_check;
 use crate::storage::runs::{Plan, Run, RunError, Unit, UnitOutcome, hex};
@@ -147,7 +147,7 @@ async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<S
         n_run,
         n_invalid: outcomes
             .iter()
-            .filter(|unit| matches!(unit.outcome, Outcome::Invalid(_)))
+            .filter(|unit| !unit.outcome.is_valid())
             .count(),
         unsteady: repetitions::unsteady(&run, &config.settings.normalise)?,
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),

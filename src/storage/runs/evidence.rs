@@ -1,12 +1,13 @@
 //! Evidence of a run by content: `evidence/ab/abcd….json.gz`, named by the SHA-256 of its JSON.
 
-use std::fs::OpenOptions;
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::cmp::Ordering;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
-use flate2::read::GzDecoder;
+use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
@@ -16,7 +17,7 @@ use crate::domain::evidence::Evidence;
 /// Files that are being written begin so; those of a killed process are removed when the run goes on.
 const DRAFT: &str = ".draft-";
 /// More than any trial can leave; what unpacks to more is not read to its end.
-const MOST_BYTES: u64 = 4 << 30;
+const MOST_BYTES: u64 = 1 << 30;
 
 /// Where a run keeps evidence. Several threads may store at the same time.
 #[derive(Debug, Clone)]
@@ -65,26 +66,15 @@ impl EvidenceStore {
 
     pub fn read(&self, digest: &str) -> Result<Evidence, RunError> {
         let path = self.path(if is_digest(digest) { digest } else { "none" });
-        let packed = std::fs::read(&path).map_err(|_| RunError::NoEvidence {
+        let file = File::open(&path).map_err(|_| RunError::NoEvidence {
             folder: self.folder.clone(),
             digest: digest.to_owned(),
         })?;
-        let broken = |message: String| RunError::Broken {
-            path: path.clone(),
-            message,
-        };
-        let mut json = Vec::new();
-        GzDecoder::new(&packed[..])
-            .read_to_end(&mut json)
-            .map_err(|error| broken(error.to_string()))?;
-        if hex(&Sha256::digest(&json)) != digest {
-            return Err(broken("its content does not have this digest".to_owned()));
-        }
-        serde_json::from_slice(&json).map_err(|error| broken(error.to_string()))
+        unpacked(file, digest).map_err(|message| RunError::Broken { path, message })
     }
 
-    /// Whether the evidence that somebody else wrote is there as a plain file and has its digest, read piece by piece;
-    /// the error says what is wrong, and where.
+    /// Whether the evidence that somebody else wrote is there as a plain file, has its digest and is evidence; the error
+    /// says what is wrong, and where.
     pub fn verify(&self, digest: &str) -> Result<(), String> {
         let path = self.path(digest);
         let wrong = |why: &str| format!("{}: {why}", path.display());
@@ -108,13 +98,13 @@ impl EvidenceStore {
         if !about.is_file() {
             return Err(wrong("is no plain file"));
         }
-        let mut digester = Sha256::new();
-        let mut json = GzDecoder::new(BufReader::with_capacity(1 << 16, file)).take(MOST_BYTES);
-        std::io::copy(&mut json, &mut digester).map_err(|error| wrong(&error.to_string()))?;
-        match hex(&digester.finalize()) == digest {
-            true => Ok(()),
-            false => Err(wrong("its content does not have this digest")),
-        }
+        unpacked(file, digest).map_err(|why| wrong(&why)).map(drop)
+    }
+
+    /// Whether the packed files of a digest in two stores are the same to the byte; which comes first is told by them.
+    pub fn compare(&self, other: &Self, digest: &str) -> Ordering {
+        let packed = |store: &Self| std::fs::read(store.path(digest)).ok();
+        packed(self).cmp(&packed(other))
     }
 
     /// Takes over evidence from another store of the same disk or of another one.
@@ -146,10 +136,34 @@ impl EvidenceStore {
     }
 }
 
+/// Whether a text has lower-case hexadecimal digits only.
+pub fn is_hex(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// Whether a text is a SHA-256 in lower-case hexadecimal, so that it names a file and no path.
 pub fn is_digest(text: &str) -> bool {
-    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    text.len() == 64 && text.bytes().all(is_digit)
+    text.len() == 64 && is_hex(text)
+}
+
+/// Evidence from its packed file, in which nothing else may lie.
+fn unpacked(file: File, digest: &str) -> Result<Evidence, String> {
+    let mut packed = GzDecoder::new(BufReader::with_capacity(1 << 16, file));
+    let mut json = Vec::new();
+    let said = |error: std::io::Error| error.to_string();
+    packed
+        .by_ref()
+        .take(MOST_BYTES)
+        .read_to_end(&mut json)
+        .map_err(said)?;
+    if hex(&Sha256::digest(&json)) != digest {
+        return Err("its content does not have this digest".to_owned());
+    }
+    if !packed.into_inner().fill_buf().map_err(said)?.is_empty() {
+        return Err("goes on behind its content".to_owned());
+    }
+    serde_json::from_slice(&json).map_err(|error| error.to_string())
 }
 
 struct Packing<W: Write> {

@@ -65,7 +65,7 @@ pub(super) fn read(folder: &Path) -> Result<Option<Merged>, RunError> {
 
 /// Writes a merged run. `evidence` says where each digest that the outcomes name is kept.
 ///
-/// Another merge of the same plan is replaced; a run that is something else is not touched.
+/// Another merge of the same plan is replaced, unless it has more units; a run that is something else is not touched.
 pub fn store_merged(
     runs: &Path,
     plan: &Plan,
@@ -89,7 +89,8 @@ pub fn store_merged(
     let is_there = folder.exists();
     if is_there {
         match read(&folder)? {
-            Some(old) if old.plan == merged.plan => {}
+            // What is whole is not given up for a part.
+            Some(old) if old.plan == merged.plan && old.n_missing >= merged.n_missing => {}
             _ => return Err(RunError::Exists(plan.run.clone())),
         }
         let kept = EvidenceStore::below(&folder);
@@ -98,7 +99,7 @@ pub fn store_merged(
             .all(|(name, bytes)| std::fs::read(folder.join(name)).is_ok_and(|old| old == *bytes))
             && evidence
                 .iter()
-                .all(|(_, digest)| kept.path(digest).is_file());
+                .all(|(_, digest)| kept.verify(digest).is_ok());
         if is_same {
             return Ok(Stored::Same);
         }

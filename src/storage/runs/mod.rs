@@ -18,7 +18,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-pub use evidence::{EvidenceStore, is_digest};
+pub use evidence::{EvidenceStore, is_digest, is_hex};
 pub use merged::{MERGED_FORMAT, Merged, Stored, store_merged};
 pub use plan::{PLAN_FORMAT, Plan, PlannedCandidate, PlannedCase, Unit, UnitOutcome};
 
@@ -284,7 +284,7 @@ impl Run {
         let done: BTreeSet<Unit> = self
             .outcomes()?
             .into_iter()
-            .filter(|unit| !matches!(unit.outcome, Outcome::Invalid(_)))
+            .filter(|unit| unit.outcome.is_valid())
             .map(|unit| unit.unit())
             .collect();
         let units = self.plan.units();
@@ -298,6 +298,11 @@ impl Run {
 
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether a text can name a run: it names a folder, and no path.
+pub fn is_run_id(text: &str) -> bool {
+    !(text.is_empty() || text.starts_with('.') || text.contains(['/', '\0']))
 }
 
 /// Waits until no other process makes a run.

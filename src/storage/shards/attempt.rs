@@ -36,7 +36,10 @@ impl Attempt {
                 .append(true)
                 .open(path)?;
             File::open(&folder)?.sync_all()?;
-            File::open(folder_of_shard)?.sync_all()?;
+            // Those above may be new too.
+            for above in folder.ancestors().skip(1).take(3) {
+                File::open(above)?.sync_all()?;
+            }
             Ok(log)
         };
         let log = begin().map_err(|source| file_error(&folder, source))?;

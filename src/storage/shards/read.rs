@@ -15,11 +15,16 @@ use sha2::{Digest, Sha256};
 use super::{CLAIM, Claim, MOST_LINE_BYTES, OUTCOMES, SEAL, SHARD_FORMAT, Seal};
 use crate::domain::shard::ShardId;
 use crate::domain::verdict::{Outcome, Reason};
+use crate::domain::visible::{shortened, visible_line};
 use crate::storage::plans::StoredPlan;
-use crate::storage::runs::{EvidenceStore, RunError, UnitOutcome, file_error, hex, is_digest};
+use crate::storage::runs::{
+    EvidenceStore, RunError, UnitOutcome, file_error, hex, is_digest, is_hex,
+};
 
 /// A claim names a few hundred candidates at most, a seal a few attempts.
 const MOST_FILE_BYTES: u64 = 1 << 20;
+/// So much of what a stranger's file says is shown.
+const SHOWN_CHARS: usize = 300;
 /// Folders below the one that is named: plan, shard, attempt, and what a CI service puts around them.
 const MOST_DEPTH: usize = 6;
 
@@ -51,9 +56,12 @@ pub struct Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display().to_string();
+        let (path, why) = (visible_line(&path), visible_line(&self.why));
+        let why = shortened(&why, SHOWN_CHARS);
         match self.line {
-            Some(line) => write!(f, "{}:{line}: {}", self.path.display(), self.why),
-            None => write!(f, "{}: {}", self.path.display(), self.why),
+            Some(line) => write!(f, "{path}:{line}: {why}"),
+            None => write!(f, "{path}: {why}"),
         }
     }
 }
@@ -68,13 +76,18 @@ impl Refusal {
     }
 }
 
-/// The folders of attempts below a folder, sorted, and what can be none: links. A folder that is not there has none.
+/// The folders of attempts below a folder, sorted, and what can be none: links, and folders that cannot be read. A folder
+/// that is not there has none.
 pub fn attempts(below: &Path) -> Result<(Vec<PathBuf>, Vec<Refusal>), RunError> {
     let (mut found, mut refused) = (Vec::new(), Vec::new());
     let mut folders = vec![(below.to_path_buf(), 0)];
     while let Some((folder, depth)) = folders.pop() {
         let entries = match std::fs::read_dir(&folder) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) if depth > 0 => {
+                refused.push(Refusal::new(&folder, error.to_string()));
+                continue;
+            }
             other => other.map_err(|source| file_error(&folder, source))?,
         };
         let mut names = Vec::new();
@@ -116,7 +129,7 @@ pub fn read(folder: &Path, plan: &StoredPlan) -> Result<Found, Refusal> {
             claim.format
         )));
     }
-    if claim.attempt.len() != 32 || !claim.attempt.bytes().all(is_hex_digit) {
+    if claim.attempt.len() != 32 || !is_hex(&claim.attempt) {
         return Err(refuse(format!("{:?} names no attempt", claim.attempt)));
     }
     let measured = &claim.measured;
@@ -192,9 +205,8 @@ pub fn finished(
         finished.is_sealed |= found.is_sealed;
         let evidence = found.evidence();
         for (place, unit) in &found.outcomes {
-            let is_valid = !matches!(unit.outcome, Outcome::Invalid(_));
             let digest = unit.evidence.as_deref();
-            if is_valid
+            if unit.outcome.is_valid()
                 && digest.is_none_or(|digest| evidence.verify(digest).is_ok())
                 && finished.done.insert(*place)
             {
@@ -328,8 +340,4 @@ fn opened(path: &Path) -> Result<File, Refusal> {
         Ok(_) => Err(refuse("is no plain file".to_owned())),
         Err(error) => Err(refuse(error.to_string())),
     }
-}
-
-fn is_hex_digit(byte: u8) -> bool {
-    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }

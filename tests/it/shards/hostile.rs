@@ -151,6 +151,44 @@ const FAULTS: &[Fault] = &[
         "dropped",
     ),
     (
+        "evidence with more behind it",
+        |at| {
+            let path = first(at);
+            let mut bytes = std::fs::read(&path).expect("reads");
+            bytes.extend([0; 9]);
+            // Others may have the same file.
+            std::fs::remove_file(&path).expect("removes");
+            std::fs::write(&path, bytes).expect("writes");
+        },
+        "goes on behind its content",
+    ),
+    (
+        "something else that has its digest",
+        |at| {
+            const OF_BRACES: &str =
+                "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
+            let shelf = at.join("evidence/44");
+            std::fs::create_dir_all(&shelf).expect("makes");
+            let path = shelf.join(format!("{OF_BRACES}.json.gz"));
+            std::fs::write(path, packed(b"{}")).expect("writes");
+            std::fs::remove_file(at.join("seal.json")).expect("removes");
+            evidence(at, OF_BRACES);
+        },
+        "missing field",
+    ),
+    (
+        "codes for the terminal",
+        |at| {
+            edit(at, "claim.json", |text| {
+                text.replace(
+                    "\"tool_version\": \"",
+                    "\"tool_version\": \"\\u001b]0;owned\\u0007",
+                )
+            })
+        },
+        "the version of pipeline is ␛]0;owned␇",
+    ),
+    (
         "no evidence",
         |at| std::fs::remove_file(first(at)).expect("removes"),
         "is not there",
@@ -329,6 +367,9 @@ fn a_machine_that_is_not_as_planned_never_runs_the_shard() {
         let ran = project.run(&["evaluate", "--plan", &file, "--shard", shard]);
         assert_eq!(ran.code, code, "{shard}: {}", ran.stderr);
     }
+    let elsewhere = edited(&file, &plan, "\"run\":\"r\"", "\"run\":\"../r\"");
+    let ran = project.run(&["merge", &elsewhere]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
     let twice = edited(&file, &plan, "\"shards\":[[", "\"shards\":[[0,0,");
     let ran = project.run(&["evaluate", "--plan", &twice, "--shard", "1/2"]);
     assert_eq!(ran.code, 3, "{}", ran.stderr);

@@ -26,6 +26,15 @@ fn dice() -> Dice {
     Dice(seed)
 }
 
+/// Finished units in all attempts at a shard.
+fn n_lines(folder: &Path) -> usize {
+    let attempts = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let logs =
+        attempts.filter_map(|attempt| std::fs::read(attempt.path().join("outcomes.jsonl")).ok());
+    logs.map(|log| log.iter().filter(|byte| **byte == b'\n').count())
+        .sum()
+}
+
 /// Attempts at one shard, each cut at another step of writing, until one is sealed. Returns how many were cut.
 fn cut_until_sealed(
     recorded: &Recorded,
@@ -133,6 +142,7 @@ fn a_shard_that_is_killed_goes_on_in_another_attempt() {
     let folder = recorded.folder(&plan, shard);
     let command = ["evaluate", "--plan", &file, "--shard", "1/1", "-j", "1"];
     let mut n_done = 0;
+    let mut has_cut = false;
     for _ in 0..KILLS {
         let mut child = recorded
             .project
@@ -141,14 +151,20 @@ fn a_shard_that_is_killed_goes_on_in_another_attempt() {
             .stderr(Stdio::null())
             .spawn()
             .expect("starts");
-        std::thread::sleep(Duration::from_millis(dice.below(400)));
+        // Once it has finished one unit more, or two, or at its end.
+        let wanted = n_done + 1 + dice.below(2) as usize;
+        while n_lines(&folder) < wanted && child.try_wait().expect("waits").is_none() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         child.kill().expect("kills");
         child.wait().expect("waits");
         let finished = shards::finished(&folder, &plan, shard).expect("reads");
         assert_eq!(finished.refused, []);
         assert!(finished.done.len() >= n_done, "what was finished is lost");
+        has_cut |= (1..super::N_UNITS).contains(&finished.done.len());
         n_done = finished.done.len();
     }
+    assert!(has_cut, "no attempt was cut between two units");
     let before = shards::finished(&folder, &plan, shard).expect("reads");
     let ran = recorded.project.json(&command);
     assert_eq!(ran["sealed"], true);

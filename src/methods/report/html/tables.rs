@@ -191,7 +191,7 @@ pub fn repetitions(report: &Report) -> Markup {
 
 pub fn invalid(report: &Report) -> Markup {
     html! {
-        p { "What broke on our side, after all attempts. Nothing of it is counted; run these units again with " code { "pipeline evaluate --resume " (visible_line(&report.run.id)) } "." }
+        p { "What broke on our side, after all attempts. Nothing of it is counted; run these units again with " code { "pipeline evaluate --resume " (visible_line(&report.run.id)) } ", of a merged run the shards that hold them." }
         div.scroll tabindex="0" role="region" aria-label="Invalid units" { table {
             thead { tr { th scope="col" { "candidate" } th scope="col" { "case or control" } th scope="col" { "kind" } th.n scope="col" { "attempts" } th scope="col" { "what happened" } } }
             tbody { @for unit in &report.invalid { tr {

@@ -1,6 +1,7 @@
 //! `pipeline review`.
 
 mod agreement;
+mod mend;
 mod serve;
 
 use std::path::PathBuf;
@@ -88,6 +89,19 @@ enum Action {
         #[command(flatten)]
         saying: SayingArgs,
     },
+    /// Make the decision on a subject again that you took back last
+    Redo {
+        subject: Subject,
+        /// Who decides; git's user.name unless said
+        #[arg(long, value_name = "NAME", env = "PIPELINE_REVIEWER")]
+        by: Option<String>,
+    },
+    /// Mend clusters: merge, part, move, rename, choose the representative; undo and redo these
+    ///
+    /// Each act is lines in reviews/pairs.jsonl, names.jsonl or representatives.jsonl with the number of the act, and
+    /// binds every later clustering. An undo takes the whole of your last act back.
+    #[command(subcommand)]
+    Mend(mend::Mend),
 }
 
 #[derive(Debug, clap::Args)]
@@ -146,6 +160,12 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
         Action::Read(args) => return read(args, context, output),
         Action::Agreement { kind } => {
             output.result(&review::double(context, kind)?, agreement::words)?;
+            return Ok(ExitCode::Done);
+        }
+        Action::Mend(args) => return mend::run(args, context, output),
+        Action::Redo { subject, by } => {
+            let by = by.or_else(git_name).unwrap_or_default();
+            output.result(&review::redo(context, &subject, &by)?, said)?;
             return Ok(ExitCode::Done);
         }
         Action::Serve(args) => return serve::run(args, context, output),

@@ -1,6 +1,7 @@
 //! What reviewers decided: one line each in the files below `reviews/`, append-only and made for git.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -19,6 +20,10 @@ pub enum SubjectKind {
     Drop,
     /// Two issues report one phenomenon or do not.
     Pair,
+    /// The cluster that holds an issue has the name that the decision says.
+    Name,
+    /// An issue represents the cluster that holds it.
+    Representative,
     /// A difference found by comparison.
     Difference,
     /// A case or variant joins the suite or does not.
@@ -26,11 +31,13 @@ pub enum SubjectKind {
 }
 
 impl SubjectKind {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Issue,
         Self::Cluster,
         Self::Drop,
         Self::Pair,
+        Self::Name,
+        Self::Representative,
         Self::Difference,
         Self::Case,
     ];
@@ -41,6 +48,8 @@ impl SubjectKind {
             Self::Cluster => "cluster",
             Self::Drop => "drop",
             Self::Pair => "pair",
+            Self::Name => "name",
+            Self::Representative => "representative",
             Self::Difference => "difference",
             Self::Case => "case",
         }
@@ -82,6 +91,9 @@ impl FromStr for Subject {
         let id = match kind {
             // The same pair, whichever is named first.
             SubjectKind::Pair => pair(id).map(|(a, b)| format!("{a}={b}"))?,
+            SubjectKind::Name | SubjectKind::Representative => {
+                id.parse::<IssueKey>().map(|key| key.to_string())?
+            }
             _ => id.to_owned(),
         };
         Ok(Self { kind, id })
@@ -156,31 +168,78 @@ pub struct Decision {
     pub on: Subject,
     pub digest: String,
     pub decision: Verb,
+    /// For a name: the name.
     #[serde(default)]
     pub why: String,
+    /// Which of the reviewer's acts on clusters the line is of, counted from 1: an act can be several lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub act: Option<u32>,
 }
 
 /// The decision that counts for each subject: the last one that was not undone.
 ///
 /// An undo takes back the same reviewer's last standing decision on that subject.
-pub fn standing(decisions: &[Decision]) -> std::collections::BTreeMap<Subject, Decision> {
-    let mut stacks: std::collections::BTreeMap<Subject, Vec<Decision>> = Default::default();
-    for decision in decisions {
-        let stack = stacks.entry(decision.on.clone()).or_default();
+pub fn standing(decisions: &[Decision]) -> BTreeMap<Subject, Decision> {
+    let in_order = standing_in_order(decisions).into_iter();
+    in_order.map(|made| (made.on.clone(), made)).collect()
+}
+
+/// The same, in the order in which they were made.
+pub fn standing_in_order(decisions: &[Decision]) -> Vec<Decision> {
+    let mut stacks: BTreeMap<&Subject, Vec<(usize, &Decision)>> = BTreeMap::new();
+    for (place, decision) in decisions.iter().enumerate() {
+        let stack = stacks.entry(&decision.on).or_default();
         match decision.decision {
             Verb::Undo => {
-                if let Some(idx) = stack.iter().rposition(|made| made.by == decision.by) {
+                if let Some(idx) = stack.iter().rposition(|(_, made)| made.by == decision.by) {
                     stack.remove(idx);
                 }
             }
             Verb::Note => {}
-            _ => stack.push(decision.clone()),
+            _ => stack.push((place, decision)),
         }
     }
-    stacks
-        .into_iter()
-        .filter_map(|(subject, mut stack)| Some((subject, stack.pop()?)))
-        .collect()
+    let mut standing: Vec<(usize, &Decision)> = stacks
+        .into_values()
+        .filter_map(|mut stack| stack.pop())
+        .collect();
+    standing.sort_unstable_by_key(|(place, _)| *place);
+    standing.into_iter().map(|(_, made)| made.clone()).collect()
+}
+
+/// What a reviewer can take back and make again, the last one at the end.
+#[derive(Debug, Default)]
+pub struct Own<'a> {
+    pub made: Vec<&'a Decision>,
+    /// Empty as soon as the reviewer decides on something else.
+    pub taken_back: Vec<&'a Decision>,
+}
+
+impl<'a> Own<'a> {
+    pub fn of(decisions: impl IntoIterator<Item = &'a Decision>, by: &str) -> Self {
+        let mut own = Self::default();
+        let lines = decisions.into_iter().filter(|line| line.by == by);
+        for line in lines {
+            match line.decision {
+                Verb::Note => {}
+                Verb::Undo => {
+                    if let Some(idx) = own.made.iter().rposition(|made| made.on == line.on) {
+                        own.taken_back.push(own.made.remove(idx));
+                    }
+                }
+                _ => {
+                    let is_again = |last: &mut &Decision| {
+                        (&last.on, last.decision, &last.why) == (&line.on, line.decision, &line.why)
+                    };
+                    if own.taken_back.pop_if(is_again).is_none() {
+                        own.taken_back.clear();
+                    }
+                    own.made.push(line);
+                }
+            }
+        }
+        own
+    }
 }
 
 #[cfg(test)]
@@ -195,6 +254,7 @@ mod tests {
             digest: String::new(),
             decision: verb,
             why: String::new(),
+            act: None,
         }
     }
 
@@ -226,5 +286,25 @@ mod tests {
         check(&[("a", Unsure), ("b", Note)], Some(Unsure));
         check(&[("a", Approve), ("a", Note), ("a", Undo)], None);
         check(&[], None);
+    }
+
+    #[test]
+    fn what_was_taken_back_can_be_made_again_until_something_else_is_decided() {
+        let check = |made: &[(&str, Verb)], expected: Option<Verb>| {
+            let made: Vec<Decision> = made.iter().map(|(by, verb)| decision(by, *verb)).collect();
+            let own = Own::of(&made, "a");
+            assert_eq!(own.taken_back.last().map(|last| last.decision), expected);
+        };
+        use Verb::{Approve, Note, Reject, Undo, Unsure};
+        check(&[("a", Approve)], None);
+        check(&[("a", Approve), ("a", Undo)], Some(Approve));
+        check(&[("a", Approve), ("a", Undo), ("a", Approve)], None);
+        check(&[("a", Approve), ("a", Undo), ("a", Reject)], None);
+        check(&[("a", Approve), ("a", Undo), ("b", Reject)], Some(Approve));
+        check(&[("a", Approve), ("a", Undo), ("a", Note)], Some(Approve));
+        let two = [("a", Approve), ("a", Reject), ("a", Undo), ("a", Undo)];
+        check(&two, Some(Approve));
+        check(&[&two[..], &[("a", Approve)]].concat(), Some(Reject));
+        check(&[&two[..], &[("a", Unsure)]].concat(), None);
     }
 }

@@ -188,6 +188,7 @@ mod tests {
             digest: String::new(),
             decision: verb,
             why: String::new(),
+            act: None,
         }
     }
 

@@ -143,6 +143,7 @@ mod tests {
             digest: String::new(),
             decision: verb,
             why: String::new(),
+            act: None,
         }
     }
 

@@ -53,30 +53,30 @@ pub fn read(reviews: &Path, kind: SubjectKind) -> Result<Vec<Decision>, ReviewsE
         .collect()
 }
 
-/// Appends one decision, and returns when it is on the disk. A torn last line is closed first.
-pub fn append(reviews: &Path, decision: &Decision) -> Result<(), ReviewsError> {
-    let path = file(reviews, decision.on.kind);
-    locked(reviews, &path)
-        .and_then(|file| write(file, decision))
-        .map_err(|source| ReviewsError::File { path, source })
+/// Appends decisions of one kind in one piece, and returns when they are on the disk. A torn last line is closed first.
+pub fn append(reviews: &Path, decisions: &[Decision]) -> Result<(), ReviewsError> {
+    append_if(reviews, decisions, |_| true)
 }
 
-/// The same, unless what was decided so far is not what it should be: nobody writes between that look and the line.
+/// The same, unless what was decided so far is not what it should be: nobody writes between that look and the lines.
 pub fn append_if(
     reviews: &Path,
-    decision: &Decision,
+    decisions: &[Decision],
     is_expected: impl FnOnce(&[Decision]) -> bool,
 ) -> Result<(), ReviewsError> {
-    let path = file(reviews, decision.on.kind);
+    let Some(first) = decisions.first() else {
+        return Ok(());
+    };
+    let path = file(reviews, first.on.kind);
     let fault = |source| ReviewsError::File {
         path: path.clone(),
         source,
     };
     let file = locked(reviews, &path).map_err(fault)?;
-    if !is_expected(&read(reviews, decision.on.kind)?) {
-        return Err(ReviewsError::Meanwhile(decision.on.clone()));
+    if !is_expected(&read(reviews, first.on.kind)?) {
+        return Err(ReviewsError::Meanwhile(first.on.clone()));
     }
-    write(file, decision).map_err(fault)
+    write(file, decisions).map_err(fault)
 }
 
 /// The file, which nobody else writes until it is closed.
@@ -91,14 +91,17 @@ fn locked(reviews: &Path, path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-fn write(mut file: File, decision: &Decision) -> std::io::Result<()> {
+fn write(mut file: File, decisions: &[Decision]) -> std::io::Result<()> {
     let before = file.metadata()?.len();
-    let mut line = serde_json::to_vec(decision)?;
-    line.push(b'\n');
+    let mut lines = Vec::new();
     if torn(&mut file)? {
-        line.insert(0, b'\n');
+        lines.push(b'\n');
     }
-    let written = file.write_all(&line).and_then(|()| file.sync_data());
+    for decision in decisions {
+        serde_json::to_writer(&mut lines, decision)?;
+        lines.push(b'\n');
+    }
+    let written = file.write_all(&lines).and_then(|()| file.sync_data());
     if written.is_err() {
         // Half a line, as on a full disk, would be in everybody's way.
         let _ = file.set_len(before);
@@ -131,12 +134,13 @@ mod tests {
             digest: "d".into(),
             decision: Verb::Approve,
             why: why.into(),
+            act: None,
         };
-        append(folder.path(), &decision("first")).expect("writes");
-        append(folder.path(), &decision("second")).expect("writes");
+        append(folder.path(), &[decision("first")]).expect("writes");
+        append(folder.path(), &[decision("second")]).expect("writes");
         let made = read(folder.path(), SubjectKind::Cluster).expect("reads");
         assert_eq!(made, [decision("first"), decision("second")]);
-        let late = append_if(folder.path(), &decision("late"), |made| made.len() == 1);
+        let late = append_if(folder.path(), &[decision("late")], |made| made.len() == 1);
         assert!(matches!(late, Err(ReviewsError::Meanwhile(_))), "{late:?}");
 
         let path = file(folder.path(), SubjectKind::Cluster);

@@ -23,7 +23,6 @@ pub async fn page(
 ) -> Result<Html<String>, Refusal> {
     blocking(move || {
         let context = site.context()?;
-        let progress = site.desk.progress(&seat.reader)?;
         let mut parts = Vec::new();
         for kind in [SubjectKind::Issue, SubjectKind::Case] {
             parts.push(part(&seat, &review::double(&context, kind)?));
@@ -36,11 +35,9 @@ pub async fn page(
         let frame = Frame {
             title: "Agreement",
             tab: Tab::Agreement,
-            seat: &seat,
-            progress: &progress,
             done: None,
         };
-        Ok(Html(frame::page(&frame, &main)))
+        frame::page(&site, &seat, &frame, &main)
     })
     .await
 }

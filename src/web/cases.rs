@@ -12,7 +12,7 @@ use axum::response::{Html, Redirect};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::frame::{self, Frame, Tab, button};
+use super::frame::{self, Frame, Tab, button, step, undo_redo};
 use super::guard::Seat;
 use super::reading::{n_lines, query, verb_word};
 use super::refusal::Refusal;
@@ -39,7 +39,7 @@ pub async fn list(
 ) -> Result<Html<String>, Refusal> {
     blocking(move || {
         let context = site.context()?;
-        let items = review::list(&context, Some(SubjectKind::Case), true)?.items;
+        let items = review::cases(&context, &seat.reader)?;
         let (waiting, decided): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.waits());
         let others = review::undecided_cases(&context)?;
         let main = html! {
@@ -103,17 +103,17 @@ fn framed(
     asked: &Asked,
     main: &Markup,
 ) -> Result<Html<String>, Refusal> {
-    let progress = site.desk.progress(&seat.reader)?;
     let done: Option<Verb> = serde_json::from_value(asked.done.as_str().into()).ok();
     let on = visible_line(&asked.on);
     let frame = Frame {
         title,
         tab: Tab::Cases,
-        seat,
-        progress: &progress,
-        done: done.map(|verb| format!("{on} is {}", verb.done())),
+        done: match asked.done.as_str() {
+            "redo" => Some(format!("your decision on {on} is made again")),
+            _ => done.map(|verb| format!("{on} is {}", verb.done())),
+        },
     };
-    Ok(Html(frame::page(&frame, main)))
+    frame::page(site, seat, &frame, main)
 }
 
 pub async fn page(
@@ -123,10 +123,11 @@ pub async fn page(
 ) -> Result<Html<String>, Refusal> {
     blocking(move || {
         let context = site.context()?;
-        let dossier = review::dossier(&context, &asked.id)?;
-        let waiting = review::list(&context, Some(SubjectKind::Case), false)?.items;
-        let ids: Vec<&str> = waiting
+        let dossier = review::dossier(&context, &asked.id, &seat.reader)?;
+        let cases = review::cases(&context, &seat.reader)?;
+        let ids: Vec<&str> = cases
             .iter()
+            .filter(|item| item.waits())
             .map(|item| item.subject.id.as_str())
             .collect();
         let main = main(&seat, &dossier, &ids);
@@ -274,11 +275,7 @@ fn bar(seat: &Seat, dossier: &Dossier, waiting: &[&str]) -> Markup {
     let at = waiting.iter().position(|one| *one == id);
     let after = waiting.iter().find(|one| **one > id);
     let before = waiting.iter().rev().find(|one| **one < id);
-    let link = |to: Option<&&str>, key: &str, label: &str| {
-        html! { @if let Some(to) = to {
-            a.button href=(address(to)) data-keys=(key) aria-keyshortcuts=(key) { (label) " " kbd aria-hidden="true" { (key) } }
-        } }
-    };
+    let to = |case: Option<&&str>| case.map(|id| address(id));
     html! {
         form.bar method="post" action="/case/decide" aria-label="Decision" {
             input type="hidden" name="form" value=(seat.form);
@@ -297,11 +294,11 @@ fn bar(seat: &Seat, dossier: &Dossier, waiting: &[&str]) -> Markup {
             }
             (button("verb", "note", "", "Save note", "plain"))
             span.steps {
-                (link(before, "k", "Previous"))
-                (link(after, "j", "Next"))
+                (step(to(before), "k", "Previous"))
+                (step(to(after), "j", "Next"))
                 span.dim { @if let Some(at) = at { (at + 1) " of " } (waiting.len()) }
             }
-            button name="verb" value="undo" formnovalidate data-keys="z" aria-keyshortcuts="z" { "Undo " kbd aria-hidden="true" { "z" } }
+            (undo_redo("/case", dossier.can_redo))
         }
     }
 }
@@ -310,7 +307,8 @@ fn bar(seat: &Seat, dossier: &Dossier, waiting: &[&str]) -> Markup {
 pub struct Decided {
     form: String,
     on: String,
-    verb: Verb,
+    /// None when a decision is taken back or made again.
+    verb: Option<Verb>,
     #[serde(default)]
     why: String,
     /// Lines on the case when the page was made.
@@ -326,29 +324,70 @@ pub async fn decide(
     Form(decided): Form<Decided>,
 ) -> Result<Redirect, Refusal> {
     blocking(move || {
-        seat.check(&decided.form)?;
-        let subject = Subject {
-            kind: SubjectKind::Case,
-            id: decided.on.clone(),
+        let verb = decided.verb;
+        let verb = verb.ok_or_else(|| Refusal::missing("there is no such decision"))?;
+        write(&site, &seat, &decided, verb)?;
+        let to = match verb {
+            Verb::Note => &decided.on,
+            _ => &decided.next,
         };
-        let saying = Saying {
-            subject: subject.clone(),
-            verb: decided.verb,
-            by: seat.reader.name.clone(),
-            why: decided.why.trim().to_owned(),
-        };
-        let seen = |made: &[Decision]| n_lines(made, &subject, &seat.reader) == decided.seen;
-        if review::decide_if(&site.context()?, saying, seen)?.is_none() {
-            return Err(Refusal::meanwhile(
-                format!("something was decided on {} since this page was made; look at it again, nothing was changed", decided.on),
-                decided.why,
-            ));
-        }
-        let stays = matches!(decided.verb, Verb::Note | Verb::Undo);
-        let to = if stays { &decided.on } else { &decided.next };
-        let steps = query([("id", to.as_str()), ("done", verb_word(decided.verb)), ("on", &decided.on)]);
-        let path = if to.is_empty() { "/cases" } else { "/case" };
-        Ok(Redirect::to(&format!("{path}?{steps}")))
+        Ok(go_to(to, verb_word(verb), &decided.on))
     })
     .await
+}
+
+/// Takes the reader's own last decision on the case back.
+pub async fn undo(
+    State(site): State<Arc<Site>>,
+    Extension(seat): Extension<Arc<Seat>>,
+    Form(decided): Form<Decided>,
+) -> Result<Redirect, Refusal> {
+    blocking(move || {
+        write(&site, &seat, &decided, Verb::Undo)?;
+        Ok(go_to(&decided.on, verb_word(Verb::Undo), &decided.on))
+    })
+    .await
+}
+
+/// Makes the decision on the case again that the reader took back last.
+pub async fn redo(
+    State(site): State<Arc<Site>>,
+    Extension(seat): Extension<Arc<Seat>>,
+    Form(decided): Form<Decided>,
+) -> Result<Redirect, Refusal> {
+    blocking(move || {
+        seat.check(&decided.form)?;
+        review::redo(&site.context()?, &case(&decided.on), &seat.reader.name)?;
+        Ok(go_to(&decided.on, "redo", &decided.on))
+    })
+    .await
+}
+
+fn write(site: &Site, seat: &Seat, decided: &Decided, verb: Verb) -> Result<(), Refusal> {
+    seat.check(&decided.form)?;
+    let subject = case(&decided.on);
+    let saying = Saying {
+        subject: subject.clone(),
+        verb,
+        by: seat.reader.name.clone(),
+        why: decided.why.trim().to_owned(),
+    };
+    let seen = |made: &[Decision]| n_lines(made, &subject, &seat.reader) == decided.seen;
+    match review::decide_if(&site.context()?, saying, seen)? {
+        Some(_) => Ok(()),
+        None => Err(Refusal::meanwhile(&decided.on, &decided.why)),
+    }
+}
+
+fn case(id: &str) -> Subject {
+    Subject {
+        kind: SubjectKind::Case,
+        id: id.to_owned(),
+    }
+}
+
+fn go_to(id: &str, done: &str, on: &str) -> Redirect {
+    let steps = query([("id", id), ("done", done), ("on", on)]);
+    let path = if id.is_empty() { "/cases" } else { "/case" };
+    Redirect::to(&format!("{path}?{steps}"))
 }

@@ -1,4 +1,5 @@
-//! Clusters: their material side by side, keep or reject, put two together, part members off, move them to another.
+//! Clusters: their material side by side; keep or reject, put two together, part members off, move them to another,
+//! rename, choose the representative; undo and redo of all these.
 
 use std::sync::Arc;
 
@@ -10,16 +11,17 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use url::form_urlencoded;
 
-use super::frame::{self, Frame, Tab, button};
+use super::frame::{self, Frame, Tab, button, undo_redo};
 use super::guard::Seat;
 use super::reading::query;
 use super::refusal::Refusal;
 use super::{Site, blocking};
-use crate::domain::decision::{Subject, SubjectKind, Verb};
+use crate::domain::decision::Verb;
 use crate::domain::issue::{Issue, IssueKey};
 use crate::domain::mining::Cluster;
 use crate::domain::visible::{visible, visible_line};
-use crate::stages::review::{self, Material, Mending, Saying};
+use crate::stages::Failure;
+use crate::stages::review::{self, Act, Material, Mended, Mending};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -69,22 +71,23 @@ fn framed(
     asked: &Asked,
     main: &Markup,
 ) -> Result<Html<String>, Refusal> {
-    let progress = site.desk.progress(&seat.reader)?;
     let done = match (asked.decisions, asked.clusters) {
-        (Some(1), Some(n)) => Some(format!("1 decision is saved; there are {n} clusters now")),
-        (Some(made), Some(n)) => Some(format!(
-            "{made} decisions are saved; there are {n} clusters now"
-        )),
+        (Some(made), Some(n)) => {
+            let lines = if made == 1 {
+                "1 line is"
+            } else {
+                &format!("{made} lines are")
+            };
+            Some(format!("{lines} saved; there are {n} clusters now"))
+        }
         _ => None,
     };
     let frame = Frame {
         title,
         tab: Tab::Clusters,
-        seat,
-        progress: &progress,
         done,
     };
-    Ok(Html(frame::page(&frame, main)))
+    frame::page(site, seat, &frame, main)
 }
 
 pub async fn page(
@@ -94,7 +97,7 @@ pub async fn page(
 ) -> Result<Html<String>, Refusal> {
     blocking(move || {
         let context = site.context()?;
-        let material = review::material(&context, &asked.id)?;
+        let material = review::material(&context, &asked.id, &seat.reader)?;
         let all = review::all_clusters(&context)?;
         let others: Vec<&Cluster> = all
             .iter()
@@ -119,6 +122,7 @@ fn main(seat: &Seat, material: &Material, others: &[&Cluster]) -> Markup {
         form.mending method="post" action="/cluster/mend" {
             input type="hidden" name="form" value=(seat.form);
             input type="hidden" name="id" value=(cluster.id);
+            input type="hidden" name="seen" value=(material.seen);
             h1 { (visible_line(&cluster.label)) }
             p.facts {
                 code { (cluster.id) }
@@ -145,10 +149,14 @@ fn main(seat: &Seat, material: &Material, others: &[&Cluster]) -> Markup {
                 } }
                 (button("act", "move", "v", "Move ticked there", ""))
                 (button("act", "merge", "m", "Merge", ""))
+                (button("act", "represent", "e", "Ticked one represents", ""))
+                label.to { "name " input type="text" name="name" value=(cluster.label) maxlength="200" data-keys="t" aria-keyshortcuts="t" aria-label="Name of the cluster"; }
+                button name="act" value="rename" formnovalidate { "Rename" }
                 span.why {
                     label for="why" { "Reason" }
                     textarea #why name="why" rows="1" required data-keys="n" data-draft=(cluster.id) aria-keyshortcuts="n" {}
                 }
+                (undo_redo("/cluster", true))
             }
         }
     }
@@ -172,27 +180,31 @@ fn member(issue: &Issue, is_representative: bool) -> Markup {
 
 /// Of the form; members come as many times as there are.
 #[derive(Debug, Default)]
-struct Act {
+struct Sent {
     form: String,
     id: String,
     act: String,
     to: String,
+    name: String,
     why: String,
+    seen: String,
     members: Vec<IssueKey>,
 }
 
-impl Act {
+impl Sent {
     fn parse(body: &[u8]) -> Result<Self, Refusal> {
-        let mut act = Self::default();
+        let mut sent = Self::default();
         for (name, value) in form_urlencoded::parse(body) {
             let value = value.into_owned();
             match &*name {
-                "form" => act.form = value,
-                "id" => act.id = value,
-                "act" => act.act = value,
-                "to" => act.to = value,
-                "why" => act.why = value,
-                "member" => act.members.push(
+                "form" => sent.form = value,
+                "id" => sent.id = value,
+                "act" => sent.act = value,
+                "to" => sent.to = value,
+                "name" => sent.name = value,
+                "why" => sent.why = value,
+                "seen" => sent.seen = value,
+                "member" => sent.members.push(
                     value
                         .parse()
                         .map_err(|message: String| Refusal::missing(&message))?,
@@ -200,7 +212,24 @@ impl Act {
                 _ => {}
             }
         }
-        Ok(act)
+        Ok(sent)
+    }
+
+    fn act(&self) -> Result<Act, Refusal> {
+        let members = self.members.clone();
+        Ok(match (self.act.as_str(), members.as_slice()) {
+            ("approve", _) => Act::Decide(Verb::Approve),
+            ("reject", _) => Act::Decide(Verb::Reject),
+            ("part", _) => Act::Part(members),
+            ("move", _) => Act::Move(members, self.to.clone()),
+            ("merge", _) => Act::Merge(self.to.clone()),
+            ("rename", _) => Act::Rename(self.name.clone()),
+            ("represent", [one]) => Act::Represent(one.clone()),
+            ("represent", _) => {
+                return Err(Failure::user("tick the one member that represents the others").into());
+            }
+            _ => return Err(Refusal::missing("there is no such act")),
+        })
     }
 }
 
@@ -210,50 +239,65 @@ pub async fn mend(
     body: Bytes,
 ) -> Result<Redirect, Refusal> {
     blocking(move || {
-        let act = Act::parse(&body)?;
-        seat.check(&act.form)?;
-        let context = site.context()?;
-        let (by, why) = (seat.reader.name.as_str(), act.why.trim());
-        let verb = match act.act.as_str() {
-            "approve" => Some(Verb::Approve),
-            "reject" => Some(Verb::Reject),
-            _ => None,
+        let sent = Sent::parse(&body)?;
+        seat.check(&sent.form)?;
+        let mending = Mending {
+            cluster: sent.id.clone(),
+            act: sent.act()?,
+            by: seat.reader.name.clone(),
+            why: sent.why.clone(),
+            seen: Some(sent.seen.clone()),
         };
-        if let Some(decision) = verb {
-            let saying = Saying {
-                subject: Subject {
-                    kind: SubjectKind::Cluster,
-                    id: act.id.clone(),
-                },
-                verb: decision,
-                by: by.to_owned(),
-                why: why.to_owned(),
-            };
-            review::decide(&context, saying)?;
-            return Ok(Redirect::to(&address(&act.id)));
-        }
-        let id = act.id.clone();
-        let mending = match act.act.as_str() {
-            "part" => Mending::Part(id, act.members),
-            "move" => Mending::Move(id, act.members, act.to),
-            "merge" => Mending::Merge(id, act.to),
-            _ => return Err(Refusal::missing("there is no such act")),
-        };
-        let mended = review::mend(&context, &mending, by, why)?;
-        let (made, n) = (
-            mended.n_decisions.to_string(),
-            mended.n_clusters.to_string(),
-        );
-        // The cluster may have another id now.
-        let to = mended.clusters.iter().find(|id| **id == act.id);
-        let to = to.or(mended.clusters.first()).map_or("", String::as_str);
-        let steps = query([("id", to), ("decisions", &made), ("clusters", &n)]);
-        let path = if to.is_empty() {
-            "/clusters"
-        } else {
-            "/cluster"
-        };
-        Ok(Redirect::to(&format!("{path}?{steps}")))
+        let mended = review::mend(&site.context()?, mending)?;
+        let mended = mended.ok_or_else(|| Refusal::meanwhile(&sent.id, &sent.why))?;
+        Ok(go_to(&mended, &sent.id))
     })
     .await
+}
+
+/// Takes the reader's own last act on any cluster back, and goes there.
+pub async fn undo(
+    State(site): State<Arc<Site>>,
+    Extension(seat): Extension<Arc<Seat>>,
+    body: Bytes,
+) -> Result<Redirect, Refusal> {
+    blocking(move || {
+        let sent = Sent::parse(&body)?;
+        seat.check(&sent.form)?;
+        let mended = review::undo_act(&site.context()?, &seat.reader.name)?;
+        Ok(go_to(&mended, &sent.id))
+    })
+    .await
+}
+
+/// Makes the act again that the reader took back last, and goes there.
+pub async fn redo(
+    State(site): State<Arc<Site>>,
+    Extension(seat): Extension<Arc<Seat>>,
+    body: Bytes,
+) -> Result<Redirect, Refusal> {
+    blocking(move || {
+        let sent = Sent::parse(&body)?;
+        seat.check(&sent.form)?;
+        let mended = review::redo_act(&site.context()?, &seat.reader.name)?;
+        Ok(go_to(&mended, &sent.id))
+    })
+    .await
+}
+
+/// To the cluster of this id, or to what became of it.
+fn go_to(mended: &Mended, id: &str) -> Redirect {
+    let (made, n) = (
+        mended.n_decisions.to_string(),
+        mended.n_clusters.to_string(),
+    );
+    let to = mended.clusters.iter().find(|one| *one == id);
+    let to = to.or(mended.clusters.first()).map_or("", String::as_str);
+    let steps = query([("id", to), ("decisions", &made), ("clusters", &n)]);
+    let path = if to.is_empty() {
+        "/clusters"
+    } else {
+        "/cluster"
+    };
+    Redirect::to(&format!("{path}?{steps}"))
 }

@@ -1,10 +1,12 @@
 //! What is around every page: title, tabs, how far reading is, the region in which is said what was done.
 
+use axum::response::Html;
 use maud::{DOCTYPE, Markup, html};
 
+use super::Site;
 use super::guard::Seat;
+use super::refusal::Refusal;
 use crate::domain::visible::visible_line;
-use crate::stages::review::Progress;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tab {
@@ -28,14 +30,17 @@ const TABS: [(Tab, &str, &str, &str); 6] = [
 pub struct Frame<'a> {
     pub title: &'a str,
     pub tab: Tab,
-    pub seat: &'a Seat,
-    pub progress: &'a Progress,
     /// What was done just now.
     pub done: Option<String>,
 }
 
-pub fn page(frame: &Frame<'_>, main: &Markup) -> String {
-    let progress = frame.progress;
+pub fn page(
+    site: &Site,
+    seat: &Seat,
+    frame: &Frame<'_>,
+    main: &Markup,
+) -> Result<Html<String>, Refusal> {
+    let progress = site.desk.progress(&seat.reader)?;
     let body = html! {
         a.skip href="#main" { "Skip to the content" }
         header {
@@ -47,8 +52,8 @@ pub fn page(frame: &Frame<'_>, main: &Markup) -> String {
             p.far {
                 b { (progress.n_read) } " of " (progress.n_issues) " read, " b { (progress.n_relevant) } " relevant"
                 @if progress.n_unsure > 0 { ", " a href="/issues?state=unsure" { (progress.n_unsure) " unsure" } }
-                " · " (visible_line(&frame.seat.reader.name))
-                @if frame.seat.reader.blind { " (blind)" }
+                " · " (visible_line(&seat.reader.name))
+                @if seat.reader.blind { " (blind)" }
             }
             button.plain type="button" id="show-keys" data-keys="?" aria-haspopup="dialog" { "Keys " kbd { "?" } }
         }
@@ -66,7 +71,7 @@ pub fn page(frame: &Frame<'_>, main: &Markup) -> String {
             form method="dialog" { button { "Close" } }
         }
     };
-    whole(&format!("{} · review", frame.title), &body)
+    Ok(Html(whole(&format!("{} · review", frame.title), &body)))
 }
 
 /// Without tabs, for who is not let in.
@@ -100,5 +105,27 @@ pub fn button(name: &str, value: &str, key: &str, label: &str, class: &str) -> M
         button class=(class) name=(name) value=(value) data-keys=[shown.map(|_| key)] aria-keyshortcuts=[shown.map(|_| key)] {
             (label) @if let Some(shown) = shown { " " kbd aria-hidden="true" { (shown) } }
         }
+    }
+}
+
+/// A link that a key follows, if it leads anywhere.
+pub fn step(to: Option<String>, key: &str, label: &str) -> Markup {
+    html! {
+        @if let Some(to) = to {
+            a.button href=(to) data-keys=(key) aria-keyshortcuts=(key) { (label) " " kbd aria-hidden="true" { (key) } }
+        }
+    }
+}
+
+/// Buttons that take the reader's own last decision back, and make it again; `redo` when there is one to make again.
+pub fn undo_redo(address: &str, redo: bool) -> Markup {
+    let button = |act: &str, key: &str, label: &str| {
+        html! {
+            button formaction=(format!("{address}/{act}")) formnovalidate data-keys=(key) aria-keyshortcuts=(key) { (label) " " kbd aria-hidden="true" { (key) } }
+        }
+    };
+    html! {
+        (button("undo", "z", "Undo"))
+        @if redo { (button("redo", "y", "Redo")) }
     }
 }

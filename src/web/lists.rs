@@ -106,7 +106,6 @@ pub async fn issues(
 ) -> Result<Html<String>, Refusal> {
     blocking(move || {
         let queue = site.desk.queue(&seat.reader, &form.filter()?)?;
-        let progress = site.desk.progress(&seat.reader)?;
         let main = html! {
             h1 { "Issues" }
             (filter(&site, &form))
@@ -124,11 +123,9 @@ pub async fn issues(
         let frame = Frame {
             title: "Issues",
             tab: Tab::Issues,
-            seat: &seat,
-            progress: &progress,
             done: None,
         };
-        Ok(Html(frame::page(&frame, &main)))
+        frame::page(&site, &seat, &frame, &main)
     })
     .await
 }

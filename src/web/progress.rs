@@ -41,11 +41,9 @@ pub async fn page(
         let frame = Frame {
             title: "Progress",
             tab: Tab::Progress,
-            seat: &seat,
-            progress: &progress,
             done: None,
         };
-        Ok(Html(frame::page(&frame, &main)))
+        frame::page(&site, &seat, &frame, &main)
     })
     .await
 }

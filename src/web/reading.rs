@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use url::form_urlencoded;
 
-use super::frame::{self, Frame, Tab, button};
+use super::frame::{self, Frame, Tab, button, step, undo_redo};
 use super::guard::Seat;
 use super::lists::FilterForm;
 use super::refusal::Refusal;
@@ -84,8 +84,9 @@ fn read(site: &Site, seat: &Seat, asked: &Asked) -> Result<Html<String>, Refusal
         (issue, _) => Some(key(issue)?),
     };
     let progress = desk.progress(reader)?;
+    let can_redo = desk.last_taken_back(reader)?.is_some();
     let main = match &key {
-        None => nothing(seat, &form, &progress),
+        None => nothing(seat, &form, &progress, can_redo),
         Some(key) => {
             let sheet = desk
                 .sheet(reader, key)?
@@ -97,6 +98,7 @@ fn read(site: &Site, seat: &Seat, asked: &Asked) -> Result<Html<String>, Refusal
                 is_first: first.as_ref() == Some(key),
                 form: &form,
                 order: progress.order,
+                can_redo,
             };
             page.main()
         }
@@ -105,11 +107,9 @@ fn read(site: &Site, seat: &Seat, asked: &Asked) -> Result<Html<String>, Refusal
     let frame = Frame {
         title: &title,
         tab: Tab::Read,
-        seat,
-        progress: &progress,
         done: done(asked),
     };
-    Ok(Html(frame::page(&frame, &main)))
+    frame::page(site, seat, &frame, &main)
 }
 
 fn key(text: &str) -> Result<IssueKey, Refusal> {
@@ -127,12 +127,15 @@ fn done(asked: &Asked) -> Option<String> {
             "{on} is saved as unsure (u is no undo); z takes it back"
         )),
         "note" => Some(format!("the note on {on} is saved")),
-        "undo" => Some(format!("your decision on {on} is taken back")),
+        "undo" => Some(format!(
+            "your decision on {on} is taken back; y makes it again"
+        )),
+        "redo" => Some(format!("your decision on {on} is made again")),
         _ => None,
     }
 }
 
-fn nothing(seat: &Seat, form: &FilterForm, progress: &Progress) -> Markup {
+fn nothing(seat: &Seat, form: &FilterForm, progress: &Progress, can_redo: bool) -> Markup {
     html! {
         h1 { "Nothing waits here" }
         @if form.is_empty() {
@@ -141,10 +144,10 @@ fn nothing(seat: &Seat, form: &FilterForm, progress: &Progress) -> Markup {
             p { "No issue fits the filter. " a href="/read" { "Drop the filter" } }
         }
         p { a href="/progress" { "How far reading is" } " · " a href="/issues?state=unsure" { "What is unsure" } }
-        form.bar method="post" action="/undo" {
+        form.bar method="post" action="/read/undo" {
             input type="hidden" name="form" value=(seat.form);
             input type="hidden" name="back" value=(form.query(&[]));
-            button data-keys="z" aria-keyshortcuts="z" { "Undo " kbd aria-hidden="true" { "z" } }
+            (undo_redo("/read", can_redo))
         }
     }
 }
@@ -157,6 +160,7 @@ struct Page<'a> {
     is_first: bool,
     form: &'a FilterForm,
     order: Option<Order>,
+    can_redo: bool,
 }
 
 impl Page<'_> {
@@ -305,15 +309,12 @@ impl Page<'_> {
 
     fn bar(&self) -> Markup {
         let key = self.sheet.issue.key.to_string();
-        let link = |to: &Option<IssueKey>, key: &str, label: &str| {
-            html! {
-                @if let Some(to) = to {
-                    a.button href=(self.form.address("/read", &[("issue", &to.to_string())])) data-keys=(key) aria-keyshortcuts=(key) { (label) " " kbd aria-hidden="true" { (key) } }
-                }
-            }
+        let address = |to: &Option<IssueKey>| {
+            let to = to.as_ref()?.to_string();
+            Some(self.form.address("/read", &[("issue", &to)]))
         };
         html! {
-            form.bar method="post" action="/decide" aria-label="Decision" {
+            form.bar method="post" action="/read/decide" aria-label="Decision" {
                 input type="hidden" name="form" value=(self.seat.form);
                 input type="hidden" name="on" value=(key);
                 input type="hidden" name="seen" value=(self.sheet.standing.n_lines);
@@ -328,11 +329,11 @@ impl Page<'_> {
                 }
                 (button("verb", "note", "", "Save note", "plain"))
                 span.steps {
-                    (link(&self.beside.previous, "k", "Previous"))
-                    (link(&self.beside.next, "j", "Next"))
+                    (step(address(&self.beside.previous), "k", "Previous"))
+                    (step(address(&self.beside.next), "j", "Next"))
                     @if self.beside.n > 0 { span.dim { @if self.beside.at > 0 { (self.beside.at) " of " } (self.beside.n) } }
                 }
-                button formaction="/undo" data-keys="z" aria-keyshortcuts="z" { "Undo " kbd aria-hidden="true" { "z" } }
+                (undo_redo("/read", self.can_redo))
             }
         }
     }
@@ -397,10 +398,7 @@ pub async fn decide(
         };
         let seen = |made: &[Decision]| n_lines(made, &issue(&key), &seat.reader) == decided.seen;
         if review::decide_if(&site.context()?, saying, seen)?.is_none() {
-            return Err(Refusal::meanwhile(
-                format!("something was decided on {key} since this page was made; look at it again, nothing was changed"),
-                decided.why,
-            ));
+            return Err(Refusal::meanwhile(&key.to_string(), &decided.why));
         }
         site.desk.decided();
         let back = FilterForm::from_query(&decided.back);
@@ -466,13 +464,35 @@ pub async fn undo(
             why: String::new(),
         };
         review::decide(&site.context()?, saying)?;
-        site.desk.decided();
-        let back = FilterForm::from_query(&undo.back);
-        let on = last.on.id.as_str();
-        let steps = [("done", "undo"), ("on", on), ("issue", on)];
-        Ok(Redirect::to(&back.address("/read", &steps)))
+        Ok(back_at(&site, &undo, "undo", &last.on))
     })
     .await
+}
+
+/// Makes the decision again that the reader took back last, and goes there.
+pub async fn redo(
+    State(site): State<Arc<Site>>,
+    Extension(seat): Extension<Arc<Seat>>,
+    Form(redo): Form<Undo>,
+) -> Result<Redirect, Refusal> {
+    blocking(move || {
+        seat.check(&redo.form)?;
+        let last = site.desk.last_taken_back(&seat.reader)?;
+        let last = last.ok_or_else(|| {
+            Refusal::missing("you have taken no decision back, or have decided since")
+        })?;
+        review::redo(&site.context()?, &last.on, &seat.reader.name)?;
+        Ok(back_at(&site, &redo, "redo", &last.on))
+    })
+    .await
+}
+
+fn back_at(site: &Site, form: &Undo, done: &str, on: &Subject) -> Redirect {
+    site.desk.decided();
+    let back = FilterForm::from_query(&form.back);
+    let on = on.id.as_str();
+    let steps = [("done", done), ("on", on), ("issue", on)];
+    Redirect::to(&back.address("/read", &steps))
 }
 
 /// A query of names and values.

@@ -36,9 +36,12 @@ impl Refusal {
     }
 
     /// Something was decided since the page was made.
-    pub fn meanwhile(message: String, kept: String) -> Self {
+    pub fn meanwhile(on: &str, kept: &str) -> Self {
+        let message = format!(
+            "something was decided on {on} since this page was made; look at it again, nothing was changed"
+        );
         Self {
-            kept: Some(kept).filter(|text| !text.trim().is_empty()),
+            kept: Some(kept.to_owned()).filter(|text| !text.trim().is_empty()),
             ..Self::new(StatusCode::CONFLICT, &message)
         }
     }

@@ -36,11 +36,14 @@ fn a_reviewer_reads_with_keys_alone() {
     assert_eq!(browser.text(bar), bottom, "the bar stays where it is");
     decided(&mut browser, "2", "saved as not relevant");
     let third = decided(&mut browser, "u", "saved as unsure");
-    // Undo goes back to the issue, which then waits again.
+    // Undo goes back to the issue, which then waits again; redo decides on it again.
+    let waits = format!("{KEY} === {third:?} && !document.querySelector('.decided')");
     browser.key("z");
-    browser.until(&format!(
-        "{KEY} === {third:?} && !document.querySelector('.decided')"
-    ));
+    browser.until(&waits);
+    browser.key("y");
+    browser.until("document.querySelector('.decided') !== null");
+    browser.key("z");
+    browser.until(&waits);
 
     // Letters in the box are text; Esc leaves it, the draft stays.
     browser.key("n");
@@ -122,6 +125,23 @@ fn a_reviewer_reads_with_keys_alone() {
     browser.size(1280, 900);
     browser.open(&format!("{ours}/progress"));
     browser.picture("progress");
+    // A second reviewer votes on what this one has voted on.
+    let votes = std::fs::read_to_string(project.path("reviews/issues.jsonl")).expect("reads");
+    let mut said = String::new();
+    for line in votes.lines() {
+        let vote: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        let on = vote["on"].as_str().expect("a subject");
+        let key = on.trim_start_matches("issue:");
+        said += &format!("reject {key} no test shows it\n");
+    }
+    project.write("said.txt", &said);
+    project.json(&["review", "read", "--say", "said.txt", "--by", "ben"]);
+    browser.open(&format!("{ours}/agreement"));
+    browser.until("document.querySelector('main').innerText.includes('kappa')");
+    browser.picture("agreement-light");
+    browser.dark(true);
+    browser.picture("agreement-dark");
+    browser.dark(false);
     for page in [
         "/read",
         "/issues",
@@ -197,11 +217,62 @@ fn clusters_are_parted_and_merged_in_the_page() {
     browser.key("Escape");
     browser.key("p");
     browser.until("document.getElementById('done').textContent.includes('clusters now')");
-    browser.open(&format!("{ours}/clusters"));
-    let after = browser.value(n);
-    assert_eq!(
-        after.and_then(|n| n.as_u64()),
-        before.and_then(|n| n.as_u64()).map(|n| n + 1)
+    let number = |value: Option<serde_json::Value>| value.and_then(|n| n.as_u64());
+    let count = |browser: &mut Browser| {
+        browser.open(&format!("{ours}/clusters"));
+        number(browser.value(n))
+    };
+    let before = number(before);
+    assert_eq!(count(&mut browser), before.map(|n| n + 1));
+
+    // Another name, taken back and given again; then the parting is taken back too.
+    browser.value("document.querySelector('tbody a').click()");
+    browser.until("location.pathname === '/cluster'");
+    let title = "document.querySelector('h1').textContent";
+    let old = browser.text(title);
+    browser.key("t");
+    browser.value("document.querySelector('[name=name]').select()");
+    browser.write("Rules are skipped");
+    browser.key("Escape");
+    browser.value("document.querySelector('button[value=rename]').click()");
+    browser.until(&format!("{title} === 'Rules are skipped'"));
+    browser.picture("cluster-renamed");
+    browser.key("z");
+    browser.until(&format!("{title} === {old:?}"));
+    browser.key("y");
+    browser.until(&format!("{title} === 'Rules are skipped'"));
+    browser.key("z");
+    browser.until(&format!("{title} === {old:?}"));
+    // The parting was several lines, the name one.
+    browser.key("z");
+    browser.until("document.getElementById('done').textContent.includes('lines are saved')");
+    assert_eq!(count(&mut browser), before);
+    assert_eq!(browser.faults(&ours), [""; 0]);
+}
+
+#[test]
+fn a_case_is_run_with_a_key_and_its_end_is_shown() {
+    if !asked() {
+        return;
+    }
+    let project = crate::evaluate::project();
+    let issues = r#"{"repository":"o/n","number":1,"title":"Edit denied","body":"","html_url":""}"#;
+    project.write("issues.jsonl", issues);
+    project.json(&["collect", "--from", "issues.jsonl"]);
+    project.json(&["rank"]);
+    let server = Server::start(&project, &["--by", "ana"]);
+    let ours = format!("http://127.0.0.1:{}", server.port);
+    let mut browser = Browser::start();
+    browser.open(&format!("{ours}/?token={}", server.tokens[0].1));
+    browser.open(&format!("{ours}/case?id=file-operations/link"));
+    browser.key("r");
+    browser.until(
+        "location.pathname === '/case/run' && document.querySelector('h2.yes-text') !== null",
     );
+    browser.picture("run-light");
+    browser.dark(true);
+    browser.picture("run-dark");
+    browser.key("k");
+    browser.until("location.pathname === '/case'");
     assert_eq!(browser.faults(&ours), [""; 0]);
 }

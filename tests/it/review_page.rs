@@ -1,6 +1,7 @@
 //! `review serve` over HTTP: who is let in, that decisions land in the files of the command line at once, and that two
 //! pages do not overwrite each other.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
@@ -112,18 +113,20 @@ impl Visitor {
 
     /// Presses a button of the form of an issue's page.
     pub fn press(&self, page: &Answer, verb: &str, why: &str) -> Answer {
-        self.decide("/decide", page, verb, why)
+        self.decide("/read/decide", page, verb, why)
     }
 
     fn decide(&self, path: &str, page: &Answer, verb: &str, why: &str) -> Answer {
         let (form, on, seen) = (page.hidden("form"), page.hidden("on"), page.hidden("seen"));
-        let fields = [
+        let mut fields = vec![
             ("form", form.as_str()),
             ("on", &on),
             ("seen", &seen),
-            ("verb", verb),
             ("why", why),
         ];
+        if !verb.is_empty() {
+            fields.push(("verb", verb));
+        }
         self.post(path, &fields)
     }
 
@@ -157,7 +160,7 @@ impl Visitor {
 
 impl Answer {
     /// The value of a hidden field.
-    fn hidden(&self, name: &str) -> String {
+    pub fn hidden(&self, name: &str) -> String {
         let sign = format!("name=\"{name}\" value=\"");
         let at = self
             .body
@@ -384,7 +387,7 @@ fn a_decision_is_in_the_file_before_the_page_answers_and_a_kill_loses_none() {
     assert!(ana.issue(&key).body.contains("Not relevant</b> by ben"));
 
     // Undo goes to the last own decision, across a restart.
-    let answer = ana.post("/undo", &[("form", &page.hidden("form"))]);
+    let answer = ana.post("/read/undo", &[("form", &page.hidden("form"))]);
     assert_eq!(answer.status, 303, "{}", answer.body);
     let back = said[2].0.replace('/', "%2f").replace('#', "%23");
     assert!(
@@ -593,8 +596,12 @@ fn a_case_is_told_and_joins_the_suite_when_it_is_approved() {
     );
     assert!(project.path("cases/headless/v.toml").exists());
     let page = ana.get("/case?id=headless/v");
-    assert_eq!(ana.press_case(&page, "undo", "").status, 303);
+    assert_eq!(ana.decide("/case/undo", &page, "", "").status, 303);
     assert!(project.path("data/variants/headless/v.toml").exists());
+    let page = ana.get("/case?id=headless/v");
+    assert!(page.body.contains("/case/redo"), "{}", page.body);
+    assert_eq!(ana.decide("/case/redo", &page, "", "").status, 303);
+    assert!(project.path("cases/headless/v.toml").exists());
 
     // What was no variant can be remarked on and sent back, not moved.
     let page = ana.get("/case?id=headless/seed");
@@ -712,10 +719,18 @@ fn clusters_are_parted_and_merged_by_decisions_on_pairs() {
             page.body
         );
     }
+    // The page of the cluster is opened anew for each act, unless an old `seen` is named.
     let act = |fields: &[(&str, &str)]| {
+        let id = fields
+            .iter()
+            .find(|(name, _)| *name == "id")
+            .expect("one")
+            .1;
+        let seen = ana.get(&format!("/cluster?id={id}")).hidden("seen");
         let all = [
             &[("form", form.as_str()), ("why", "another phenomenon")],
             fields,
+            &[("seen", seen.as_str())],
         ]
         .concat();
         ana.post("/cluster/mend", &all)
@@ -755,4 +770,235 @@ fn clusters_are_parted_and_merged_by_decisions_on_pairs() {
         .find(|members| members.contains(first))
         .expect("it is somewhere");
     assert!(rest.iter().all(|key| holder.contains(key)), "{holder:?}");
+}
+
+/// Id, name, representative and members of each cluster.
+fn told(project: &Project) -> Vec<[String; 4]> {
+    let made = project.json(&["cluster"]);
+    let clusters = made["clusters"].as_array().expect("a list").iter();
+    let field = |cluster: &Value, name: &str| cluster[name].as_str().expect("a text").to_owned();
+    clusters
+        .map(|cluster| {
+            [
+                field(cluster, "id"),
+                field(cluster, "label"),
+                field(cluster, "representative"),
+                cluster["members"].to_string(),
+            ]
+        })
+        .collect()
+}
+
+/// A cluster that is made anew may have another id.
+fn without_ids(clusters: Vec<[String; 4]>) -> BTreeSet<[String; 3]> {
+    clusters.into_iter().map(|[_, rest @ ..]| rest).collect()
+}
+
+fn members(cluster: &[String; 4]) -> Vec<String> {
+    serde_json::from_str(&cluster[3]).expect("a list")
+}
+
+#[test]
+fn each_act_on_clusters_is_taken_back_and_made_again_as_a_whole() {
+    let project = clustered();
+    let mend = |arguments: &[&str]| project.json(&[&["review", "mend"], arguments].concat());
+    let saying = ["--why", "one phenomenon", "--by", "ana"];
+    let before = told(&project);
+    let big = before
+        .iter()
+        .find(|cluster| members(cluster).len() >= 3)
+        .expect("a cluster of three");
+    let other = before.iter().find(|one| *one != big).expect("another one");
+    let id = big[0].as_str();
+    let all = members(big);
+    let member = all.iter().find(|key| **key != big[2]).expect("another one");
+    let acts: [&[&str]; 5] = [
+        &["rename", id, "Rules are skipped"],
+        &["represent", id, member],
+        &["part", id, member],
+        &["move", id, &other[0], member],
+        &["merge", id, &other[0]],
+    ];
+    for act in acts {
+        let saying = if act[0] == "rename" {
+            &saying[2..]
+        } else {
+            &saying
+        };
+        mend(&[act, saying].concat());
+        let after = told(&project);
+        assert_ne!(after, before, "{act:?}");
+        mend(&["undo", "--by", "ana"]);
+        assert_eq!(told(&project), before, "{act:?} taken back");
+        mend(&["redo", "--by", "ana"]);
+        assert_eq!(
+            without_ids(told(&project)),
+            without_ids(after),
+            "{act:?} made again"
+        );
+        mend(&["undo", "--by", "ana"]);
+        assert_eq!(told(&project), before, "{act:?} taken back once more");
+    }
+
+    // Two acts, back and forth in their order; another act ends what can be made again.
+    mend(&["rename", id, "Rules are skipped", "--by", "ana"]);
+    mend(&[&["represent", id, member], &saying[..]].concat());
+    let both = told(&project);
+    let now = both.iter().find(|one| one[0] == id).expect("its id stays");
+    assert_eq!([&now[1], &now[2]], ["Rules are skipped", member.as_str()]);
+    mend(&["undo", "--by", "ana"]);
+    mend(&["undo", "--by", "ana"]);
+    assert_eq!(told(&project), before);
+    mend(&["redo", "--by", "ana"]);
+    mend(&["redo", "--by", "ana"]);
+    assert_eq!(told(&project), both);
+    let nothing = project.run(&["review", "mend", "redo", "--by", "ana"]);
+    assert!(
+        nothing.stderr.contains("has taken no act on clusters back"),
+        "{}",
+        nothing.stderr
+    );
+    let nothing = project.run(&["review", "mend", "undo", "--by", "ben"]);
+    assert!(
+        nothing.stderr.contains("ben has no act on clusters"),
+        "{}",
+        nothing.stderr
+    );
+    mend(&["undo", "--by", "ana"]);
+    mend(&["rename", id, "Denied", "--by", "ana"]);
+    assert_eq!(
+        project.run(&["review", "mend", "redo", "--by", "ana"]).code,
+        2
+    );
+}
+
+#[test]
+fn two_pages_do_not_mend_one_cluster_over_each_other() {
+    let project = clustered();
+    let server = Server::start(&project, &["--by", "ana", "--by", "ben"]);
+    let (ana, ben) = (server.visitor("ana"), server.visitor("ben"));
+    let cluster = &told(&project)[0];
+    let address = format!("/cluster?id={}", cluster[0]);
+    let pages = [ana.get(&address), ben.get(&address)];
+    let rename = |visitor: &Visitor, page: &Answer, name: &str| {
+        let (form, seen) = (page.hidden("form"), page.hidden("seen"));
+        let fields = [
+            ("form", form.as_str()),
+            ("id", &cluster[0]),
+            ("seen", &seen),
+        ];
+        let all = [&fields[..], &[("act", "rename"), ("name", name)]].concat();
+        visitor.post("/cluster/mend", &all)
+    };
+    assert_eq!(rename(&ana, &pages[0], "<b>first</b>").status, 303);
+    let late = rename(&ben, &pages[1], "second");
+    assert_eq!(late.status, 409, "{}", late.body);
+    assert!(ana.get(&address).body.contains("&lt;b&gt;first&lt;/b&gt;"));
+    let form = pages[0].hidden("form");
+    let back = ana.post("/cluster/undo", &[("form", &form), ("id", &cluster[0])]);
+    assert_eq!(back.status, 303);
+    assert_eq!(&told(&project)[0], cluster);
+    let again = ana.post("/cluster/redo", &[("form", &form), ("id", &cluster[0])]);
+    assert_eq!(again.status, 303);
+    assert_eq!(told(&project)[0][1], "<b>first</b>");
+}
+
+#[test]
+fn a_decision_that_was_taken_back_is_made_again() {
+    let project = sample();
+    let server = Server::start(&project, &["--by", "ana"]);
+    let ana = server.visitor("ana");
+    let page = ana.get("/read");
+    let (form, on) = (page.hidden("form"), page.hidden("on"));
+    assert!(
+        !page.body.contains("/read/redo"),
+        "there is nothing to make again"
+    );
+    assert_eq!(ana.press(&page, "approve", "it is testable").status, 303);
+    assert_eq!(ana.post("/read/undo", &[("form", &form)]).status, 303);
+    assert!(ana.issue(&on).body.contains("/read/redo"));
+    assert_eq!(ana.post("/read/redo", &[("form", &form)]).status, 303);
+    let made = lines(&project);
+    let last = made.last().expect("a line");
+    assert_eq!(
+        (&last["decision"], &last["why"]),
+        (&"approve".into(), &"it is testable".into())
+    );
+    assert_eq!(made.len(), 3);
+    assert_eq!(ana.post("/read/redo", &[("form", &form)]).status, 404);
+
+    // The command line does the same.
+    let subject = format!("issue:{on}");
+    project.json(&["review", "undo", &subject, "--by", "ana"]);
+    project.json(&["review", "redo", &subject, "--by", "ana"]);
+    assert_eq!(lines(&project).len(), 5);
+    let again = project.run(&["review", "redo", &subject, "--by", "ana"]);
+    assert!(
+        again.stderr.contains("has taken no decision on"),
+        "{}",
+        again.stderr
+    );
+}
+
+#[test]
+fn blind_reviewers_vote_on_a_case_without_a_sight_of_each_other() {
+    let project = variant();
+    let server = Server::start(&project, &["--by", "ana", "--by", "ben", "--blind"]);
+    let (ana, ben) = (server.visitor("ana"), server.visitor("ben"));
+    let address = "/case?id=headless/v";
+    let page = ana.get(address);
+    assert_eq!(ana.press_case(&page, "approve", "told by ana").status, 303);
+    for page in [ben.get("/cases"), ben.get(address)] {
+        for told in [
+            "told by ana",
+            "approved",
+            "cases/headless/v.toml",
+            "suite</td>",
+        ] {
+            assert!(!page.body.contains(told), "{told}: {}", page.body);
+        }
+    }
+    assert!(ben.get("/cases").body.contains("Waiting for a decision: 1"));
+    assert_eq!(
+        ben.press_case(&ben.get(address), "reject", "no").status,
+        303
+    );
+    let said = project.json(&["review", "agreement", "--kind", "case"]);
+    assert_eq!(said["n_twice"], 1);
+    assert_eq!(said["conflicts"][0]["subject"], "case:headless/v");
+}
+
+#[test]
+fn a_case_is_run_here_and_now_and_its_end_is_told() {
+    let project = crate::evaluate::project();
+    project.write("issues.jsonl", HOSTILE);
+    project.json(&["collect", "--from", "issues.jsonl"]);
+    project.json(&["rank"]);
+    let server = Server::start(&project, &["--by", "ana"]);
+    let ana = server.visitor("ana");
+    let form = ana.get("/case?id=file-operations/link").hidden("form");
+    let run = |form: &str, candidate: &str| {
+        let id = ("id", "file-operations/link");
+        ana.post("/case/run", &[("form", form), id, ("candidate", candidate)])
+    };
+    let passed = run(&form, "reference").body;
+    for expected in [
+        "file-operations/link on reference",
+        "to do",
+        "Passed",
+        "</html>",
+    ] {
+        assert!(passed.contains(expected), "{expected}: {passed}");
+    }
+    let failed = run(&form, "leaky").body;
+    for expected in ["Failed: assertion", "expected", "saw"] {
+        assert!(failed.contains(expected), "{expected}: {failed}");
+    }
+    let missing = run(&form, "<b>nobody").body;
+    assert!(
+        missing.contains("role=\"alert\"") && !missing.contains("<b>nobody"),
+        "{missing}"
+    );
+    assert_eq!(run("made up", "reference").status, 403);
+    assert!(!project.path("data/runs").exists(), "nothing is stored");
 }

@@ -27,6 +27,10 @@ pub struct Before {
     /// Pairs of issues that reviewers put together, and that they took apart.
     pub together: Vec<(IssueKey, IssueKey)>,
     pub apart: Vec<(IssueKey, IssueKey)>,
+    /// Names that reviewers gave to the cluster of an issue, and issues by which one is represented; the last one of a
+    /// cluster counts.
+    pub names: Vec<(IssueKey, String)>,
+    pub representatives: Vec<IssueKey>,
 }
 
 /// Members of a cluster whose sentences are looked at for its effect, the representative first.
@@ -65,12 +69,31 @@ pub fn group(
         |a, b| likeness.of(a, b),
         |dim| likeness.lexicon.term(dim),
     );
+    say_what_reviewers_said(&mut clusters, &likeness.chosen, before);
     say_effects(&mut clusters, &likeness.chosen);
     say_words(&mut clusters, &likeness.chosen);
     Grouping {
         clusters,
         n_split: found.n_split,
         n_contradicted: found.n_contradicted,
+    }
+}
+
+/// A representative brings its title, unless there is a name.
+fn say_what_reviewers_said(clusters: &mut [Cluster], chosen: &[Chosen<'_>], before: &Before) {
+    for key in &before.representatives {
+        let cluster = clusters.iter_mut().find(|one| one.members.contains(key));
+        let issue = chosen.iter().find(|chosen| chosen.issue.key == *key);
+        if let (Some(cluster), Some(chosen)) = (cluster, issue) {
+            cluster.representative = key.clone();
+            cluster.label = chosen.issue.title.clone();
+            cluster.effect = chosen.issue.untagged_title().to_owned();
+        }
+    }
+    for (key, name) in &before.names {
+        if let Some(cluster) = clusters.iter_mut().find(|one| one.members.contains(key)) {
+            cluster.label = name.clone();
+        }
     }
 }
 

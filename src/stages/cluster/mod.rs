@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::scoring::ScoringConfig;
 use super::{Classify, Context, Failure, Kind, Result};
-use crate::domain::decision::{self, SubjectKind, Verb, standing};
+use crate::domain::decision::{
+    self, Decision, Subject, SubjectKind, Verb, standing, standing_in_order,
+};
 use crate::domain::digest;
 use crate::domain::issue::IssueKey;
 use crate::domain::mining::{Cluster, RankedIssue};
@@ -102,8 +104,8 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     let mut database = Database::open(&path).kind(Kind::Environment)?;
     let (ranking_inputs, basis) = fresh_ranking(context, &database, config)?;
     let (material, chosen, n_missing) = chosen(context, &database, config)?;
-    let pairs = pairs(context)?;
-    let inputs = Inputs::new(&basis, material, &ranking_inputs, &chosen, &pairs, config)?;
+    let said = said(context)?;
+    let inputs = Inputs::new(&basis, material, &ranking_inputs, &chosen, &said, config)?;
     let last = stage_log::last(&database, "cluster")?.filter(|_| !config.again);
     let unchanged = last
         .as_ref()
@@ -130,7 +132,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
                 Some(entry) => reusable(context, clusters::all(&database)?, entry)?,
                 None => Vec::new(),
             },
-            ..pairs
+            ..said
         };
         let ranked: Vec<&RankedIssue> = chosen.iter().collect();
         let grouping = group(
@@ -257,21 +259,39 @@ fn reusable(
     Ok(clusters)
 }
 
-/// What reviewers said of pairs of issues.
-fn pairs(context: &Context) -> Result<Before> {
-    let decisions =
-        reviews::read(&context.project.reviews(), SubjectKind::Pair).kind(Kind::Settings)?;
-    let mut pairs = Before::default();
-    for (subject, decision) in standing(&decisions) {
-        let pair = decision::pair(&subject.id)
-            .map_err(|message| Failure::settings(format!("{subject}: {message}")))?;
+/// What reviewers said of issues and of pairs of them.
+fn said(context: &Context) -> Result<Before> {
+    let mut said = Before::default();
+    let made = |kind| -> Result<Vec<Decision>> {
+        let decisions = reviews::read(&context.project.reviews(), kind).kind(Kind::Settings)?;
+        Ok(standing_in_order(&decisions))
+    };
+    let mut pairs = made(SubjectKind::Pair)?;
+    // The order in which they were made plays no part.
+    pairs.sort_by(|a, b| a.on.cmp(&b.on));
+    for decision in pairs {
+        let pair = decision::pair(&decision.on.id).map_err(fault(&decision.on))?;
         match decision.decision {
-            Verb::Approve => pairs.together.push(pair),
-            Verb::Reject => pairs.apart.push(pair),
+            Verb::Approve => said.together.push(pair),
+            Verb::Reject => said.apart.push(pair),
             _ => {}
         }
     }
-    Ok(pairs)
+    let is_approved = |made: &Decision| made.decision == Verb::Approve;
+    for decision in made(SubjectKind::Name)?.into_iter().filter(is_approved) {
+        let key = decision.on.id.parse().map_err(fault(&decision.on))?;
+        said.names.push((key, decision.why));
+    }
+    let representatives = made(SubjectKind::Representative)?;
+    for decision in representatives.into_iter().filter(is_approved) {
+        let key = decision.on.id.parse().map_err(fault(&decision.on))?;
+        said.representatives.push(key);
+    }
+    Ok(said)
+}
+
+fn fault(on: &Subject) -> impl FnOnce(String) -> Failure {
+    move |message| Failure::settings(format!("{on}: {message}"))
 }
 
 /// What the stored clusters were made from. They can grow as long as the basis is the same.
@@ -288,7 +308,7 @@ impl Inputs {
         material: Material,
         ranking_inputs: &str,
         chosen: &[RankedIssue],
-        pairs: &Before,
+        said: &Before,
         config: &Config,
     ) -> Result<Self> {
         let mut basis = digest::Digester::default();
@@ -301,7 +321,11 @@ impl Inputs {
         for ranked in chosen {
             of_issues.part(ranked.key.to_string());
         }
-        of_issues.part(serde_json::to_string(&(&pairs.together, &pairs.apart))?);
+        of_issues.part(serde_json::to_string(&(&said.together, &said.apart))?);
+        if !(said.names.is_empty() && said.representatives.is_empty()) {
+            let told = (&said.names, &said.representatives);
+            of_issues.part(serde_json::to_string(&told)?);
+        }
         Ok(Self {
             basis: basis.finish(),
             material: of_issues.finish(),

@@ -6,11 +6,14 @@ use std::path::Path;
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
-use super::{Item, file_of, find, made, moves, text};
+use super::deciding::moves;
+use super::items::{find, items};
+use super::joining::settle;
+use super::{Item, Reader, file_of, made, text};
 use crate::domain::candidate::REFERENCE;
 use crate::domain::case::{CaseId, Origin, Role};
 use crate::domain::clause::Clause;
-use crate::domain::decision::{Decision, Subject, SubjectKind, Verb};
+use crate::domain::decision::{Decision, Own, Subject, SubjectKind, Verb};
 use crate::domain::suite::Suite;
 use crate::methods::cases::story::{Story, tell};
 use crate::paths::Project;
@@ -40,6 +43,8 @@ pub struct Dossier {
     pub notes: Vec<Decision>,
     /// Lines on it, those that no longer count too.
     pub n_lines: usize,
+    /// The reader took a decision on it back, and has not decided since.
+    pub can_redo: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -70,12 +75,26 @@ pub enum Proof {
 /// Lines around a change that are shown.
 const N_AROUND: usize = 3;
 
-pub fn dossier(context: &Context, id: &str) -> Result<Dossier> {
+/// Cases that wait or that somebody decided on, as a reader may see them.
+pub fn cases(context: &Context, reader: &Reader) -> Result<Vec<Item>> {
+    settle(context)?;
+    let mut items = items(context, SubjectKind::Case, reader.alone())?;
+    if reader.blind {
+        // Where a case lies says what others decided.
+        for item in &mut items {
+            item.why = "waits for your vote".to_owned();
+        }
+    }
+    Ok(items)
+}
+
+/// All that is known of a case, as a reader may see it.
+pub fn dossier(context: &Context, id: &str, reader: &Reader) -> Result<Dossier> {
     let subject = Subject {
         kind: SubjectKind::Case,
         id: id.to_owned(),
     };
-    let item = find(context, &subject)?;
+    let item = find(context, &subject, reader.alone())?;
     let (all, _) = with_variants(context);
     let case = all.get(&CaseId::new(id)).ok_or_else(|| {
         Failure::user(format!("the file of {id} cannot be read")).hint("pipeline case lint")
@@ -86,10 +105,14 @@ pub fn dossier(context: &Context, id: &str) -> Result<Dossier> {
         Role::Test { origin, .. } => origin.clone(),
         Role::Control { .. } => None,
     };
-    let decisions = made(context, SubjectKind::Case)?;
+    let mut decisions = made(context, SubjectKind::Case)?;
+    decisions.retain(|made| reader.alone().is_none_or(|by| made.by == by));
     let on_it = decisions.iter().filter(|one| one.on == subject);
     Ok(Dossier {
-        file: context.project.shown(&case.file),
+        file: match reader.blind {
+            true => file_of(id),
+            false => context.project.shown(&case.file),
+        },
         text: case.text.clone(),
         story: tell(case, &all),
         clause: document.clause(&case.clause).cloned(),
@@ -104,6 +127,7 @@ pub fn dossier(context: &Context, id: &str) -> Result<Dossier> {
             .filter(|one| one.decision == Verb::Note)
             .cloned()
             .collect(),
+        can_redo: !Own::of(on_it.clone(), &reader.name).taken_back.is_empty(),
         n_lines: on_it.count(),
         moves: moves(context, &item)?,
         origin,

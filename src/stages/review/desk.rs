@@ -34,6 +34,13 @@ pub struct Reader {
     pub blind: bool,
 }
 
+impl Reader {
+    /// The one reviewer whose decisions a blind reader sees.
+    pub(super) fn alone(&self) -> Option<&str> {
+        self.blind.then_some(self.name.as_str())
+    }
+}
+
 /// Which issues are in the queue; what is empty does not count.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
@@ -289,6 +296,12 @@ impl Desk {
     /// The reader's own last decision on an issue that stands: what an undo takes back.
     pub fn last_own(&self, reader: &Reader) -> Result<Option<Decision>> {
         Ok(self.views.of(reader)?.last_own.clone())
+    }
+
+    /// The reader's own decision on an issue that was taken back last, unless the reader decided since: what a redo makes
+    /// again.
+    pub fn last_taken_back(&self, reader: &Reader) -> Result<Option<Decision>> {
+        Ok(self.views.of(reader)?.last_taken_back.clone())
     }
 
     /// Says that something was decided.

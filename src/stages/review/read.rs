@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::deciding::is_named;
 use super::{database, made};
 use crate::domain::decision::{Decision, Subject, SubjectKind, Verb, standing};
 use crate::domain::digest;
@@ -366,10 +367,7 @@ fn unread_issue(
 /// Decisions out of a file, or out of standard input for `-`: a line each, `approve OWNER/NAME#N WHY` or `reject …`.
 /// Either all of them are recorded or none.
 pub fn record(context: &Context, file: &Path, by: &str) -> Result<usize> {
-    if by.trim().is_empty() {
-        return Err(Failure::user("nobody knows who decides")
-            .hint("add --by NAME, or set PIPELINE_REVIEWER, or git config user.name"));
-    }
+    is_named(by)?;
     let text = match file == "-" {
         true => std::io::read_to_string(std::io::stdin()),
         false => std::fs::read_to_string(file),
@@ -412,10 +410,9 @@ pub fn record(context: &Context, file: &Path, by: &str) -> Result<usize> {
             digest: issues::digest_of(&issue),
             decision,
             why: why.to_owned(),
+            act: None,
         });
     }
-    for decision in &decisions {
-        reviews::append(&context.project.reviews(), decision).kind(Kind::Environment)?;
-    }
+    reviews::append(&context.project.reviews(), &decisions).kind(Kind::Environment)?;
     Ok(decisions.len())
 }

@@ -76,6 +76,10 @@ pub(super) fn text(context: &Context, subject: &Subject) -> Result<String> {
             }
             Ok(text)
         }
+        SubjectKind::Name | SubjectKind::Representative => {
+            let key = subject.id.parse::<IssueKey>().map_err(Failure::user)?;
+            issue(&database, &key)
+        }
         SubjectKind::Difference => {
             let stored = differences::all(&database)?
                 .into_iter()

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::super::Site;
-use super::super::frame::{self, Frame, Tab};
+use super::super::frame::{self, Frame, Tab, step};
 use super::super::guard::Seat;
 use super::super::refusal::Refusal;
 use super::address;
@@ -35,24 +35,19 @@ pub async fn run(
     Form(run): Form<Run>,
 ) -> Result<Response, Refusal> {
     seat.check(&run.form)?;
-    let progress = site.desk.progress(&seat.reader)?;
     let title = format!("{} on {}", run.id, run.candidate);
     let frame = Frame {
         title: &title,
         tab: Tab::Cases,
-        seat: &seat,
-        progress: &progress,
         done: None,
     };
     const HERE: &str = "<!--here-->";
-    let page = frame::page(
-        &frame,
-        &html! {
-            h1 { (visible_line(&title)) }
-            p { a href=(address(&run.id)) data-keys="k" aria-keyshortcuts="k" { "Back to the case " kbd aria-hidden="true" { "k" } } }
-            div.live role="log" { (maud::PreEscaped(HERE)) }
-        },
-    );
+    let main = html! {
+        h1 { (visible_line(&title)) }
+        p { (step(Some(address(&run.id)), "k", "Back to the case")) }
+        div.live role="log" { (maud::PreEscaped(HERE)) }
+    };
+    let page = frame::page(&site, &seat, &frame, &main)?.0;
     let (head, tail) = page.split_once(HERE).expect("the page holds it");
     let (send, receive) = unbounded_channel();
     let (head, tail) = (head.to_owned(), tail.to_owned());

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use super::super::read::Labels;
 use super::Reader;
-use crate::domain::decision::{Decision, SubjectKind, Verb, standing};
+use crate::domain::decision::{Decision, Own, SubjectKind, Verb, standing};
 use crate::domain::issue::IssueKey;
 use crate::stages::{Classify, Kind, Result};
 use crate::storage::reviews;
@@ -36,6 +36,8 @@ pub struct View {
     pub labels: Labels,
     /// The reader's own last decision that stands.
     pub last_own: Option<Decision>,
+    /// The reader's own decision that a redo makes again.
+    pub last_taken_back: Option<Decision>,
     by_issue: HashMap<usize, Standing>,
 }
 
@@ -114,19 +116,7 @@ impl Views {
             labels: Labels::of(decisions, |key| self.by_key.contains_key(key))?,
             ..View::default()
         };
-        let mut own: Vec<&Decision> = Vec::new();
         for made in decisions {
-            if made.by == reader.name {
-                match made.decision {
-                    Verb::Note => {}
-                    Verb::Undo => {
-                        if let Some(idx) = own.iter().rposition(|before| before.on == made.on) {
-                            own.remove(idx);
-                        }
-                    }
-                    _ => own.push(made),
-                }
-            }
             let idx = made
                 .on
                 .id
@@ -141,7 +131,9 @@ impl Views {
                 }
             }
         }
-        view.last_own = own.pop().cloned();
+        let mut own = Own::of(decisions, &reader.name);
+        view.last_own = own.made.pop().cloned();
+        view.last_taken_back = own.taken_back.pop().cloned();
         for (subject, made) in standing(decisions) {
             let idx = subject
                 .id

@@ -118,11 +118,16 @@ fn main(seat: &Seat, material: &Material, others: &[&Cluster]) -> Markup {
         .take(8)
         .map(|term| term.word.as_str())
         .collect();
+    let hidden = html! {
+        input type="hidden" name="form" value=(seat.form);
+        input type="hidden" name="id" value=(cluster.id);
+        input type="hidden" name="seen" value=(material.seen);
+    };
     html! {
+        // A form of its own: Enter in the box of the name must press no other button.
+        form #rename method="post" action="/cluster/mend" { (hidden) }
         form.mending method="post" action="/cluster/mend" {
-            input type="hidden" name="form" value=(seat.form);
-            input type="hidden" name="id" value=(cluster.id);
-            input type="hidden" name="seen" value=(material.seen);
+            (hidden)
             h1 { (visible_line(&cluster.label)) }
             p.facts {
                 code { (cluster.id) }
@@ -150,8 +155,8 @@ fn main(seat: &Seat, material: &Material, others: &[&Cluster]) -> Markup {
                 (button("act", "move", "v", "Move ticked there", ""))
                 (button("act", "merge", "m", "Merge", ""))
                 (button("act", "represent", "e", "Ticked one represents", ""))
-                label.to { "name " input type="text" name="name" value=(cluster.label) maxlength="200" data-keys="t" aria-keyshortcuts="t" aria-label="Name of the cluster"; }
-                button name="act" value="rename" formnovalidate { "Rename" }
+                label.to { "name " input type="text" form="rename" name="name" value=(cluster.label) maxlength="200" data-keys="t" aria-keyshortcuts="t" aria-label="Name of the cluster"; }
+                button form="rename" name="act" value="rename" { "Rename" }
                 span.why {
                     label for="why" { "Reason" }
                     textarea #why name="why" rows="1" required data-keys="n" data-draft=(cluster.id) aria-keyshortcuts="n" {}

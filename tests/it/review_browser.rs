@@ -233,8 +233,7 @@ fn clusters_are_parted_and_merged_in_the_page() {
     browser.key("t");
     browser.value("document.querySelector('[name=name]').select()");
     browser.write("Rules are skipped");
-    browser.key("Escape");
-    browser.value("document.querySelector('button[value=rename]').click()");
+    browser.key("Enter");
     browser.until(&format!("{title} === 'Rules are skipped'"));
     browser.picture("cluster-renamed");
     browser.key("z");

@@ -47,9 +47,8 @@
     if (box) {
       if (event.key === "Escape") box.blur();
       if (event.key === "Enter" && event.ctrlKey && box.matches("textarea")) {
-        const note = box.form.querySelector('button[value="note"]') || box.form.querySelector("button");
-        event.preventDefault();
-        note.click();
+        const note = box.form.querySelector('button[value="note"]');
+        if (note) { event.preventDefault(); note.click(); }
       }
       return;
     }

@@ -8,10 +8,9 @@ BUGZILLA holds bugzilla_bugs.json and bugzilla_pairs.csv of apex-bridge/bugspott
 judged set of these reports, whose groups are the phenomena, and the pairs. Scores and the first figure are made as that
 benchmark makes them (benchmark/bm25_bugzilla.py): words between blanks, the first 2,048 letters, the mean of the BM25
 scores of each report as the query for the other, and the best of 200 thresholds in hindsight, on the pairs themselves.
-For the second figure groups are dealt into 5 parts 20 times, and each part is judged at the threshold that is best on the
-others. All 100 pairs that are no duplicates share one report of a line, so a pair of two groups is dealt with the group
-that fewer pairs touch. The pipeline judges such a pair with both of its groups, so its figure has a part without any pair
-that is no duplicate to learn from, and is not to be compared with these.
+The second figure is made as the pipeline makes its own: groups are dealt into 5 parts 20 times, and each part is judged
+at the threshold that is best on the others. All 100 pairs that are no duplicates share one report of a line, so a pair of
+two groups is dealt with the group that fewer pairs touch.
 """
 
 import collections

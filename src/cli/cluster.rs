@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use super::{ExitCode, Output, output};
 use crate::domain::mining::Cluster;
 use crate::domain::visible::{shortened, visible_line};
-use crate::stages::cluster::{self, Config, CrossedOver, JudgeConfig, Judged, Material, Summary};
+use crate::stages::cluster::{
+    self, Config, CrossedOver, JudgeConfig, Judged, JudgedPairs, Material, Summary,
+};
 use crate::stages::{Context, Result};
 
 #[derive(Debug, clap::Args)]
@@ -109,17 +111,19 @@ fn judged(judged: &Judged) -> String {
         [name.to_owned(), n].into_iter().chain(figures).collect()
     })
     .collect();
-    let crossed = [
-        ("all, cut from other phenomena", &judged.crossed),
-        ("named pairs", &judged.pairs),
-    ];
     let mut spreads = String::new();
-    for (name, crossed) in crossed {
-        let Some(crossed) = crossed else { continue };
+    if let Some(crossed) = &judged.crossed {
+        let name = "all, cut from other phenomena";
         let figures = [crossed.precision, crossed.recall, crossed.f1].map(figure);
         let first = [name.to_owned(), crossed.n_pairs.to_string()];
         rows.push(first.into_iter().chain(figures).collect());
         spreads += &spread(name, crossed);
+    }
+    if let Some(pairs) = &judged.pairs {
+        let figures = [pairs.precision, pairs.recall, pairs.f1].map(figure);
+        let first = ["named pairs".to_owned(), pairs.n_duplicates.to_string()];
+        rows.push(first.into_iter().chain(figures).collect());
+        spreads += &named(pairs);
     }
     format!(
         "{} relevant issues, {} phenomena, {} clusters at cut {}\n\n{}\n\n{spreads}\
@@ -149,6 +153,25 @@ fn spread(name: &str, crossed: &CrossedOver) -> String {
         figure(crossed.highest_f1),
         crossed.lowest_cut,
         crossed.highest_cut
+    )
+}
+
+fn named(pairs: &JudgedPairs) -> String {
+    let weights: Vec<String> = pairs
+        .weights
+        .iter()
+        .map(|(name, weight)| format!("{name} {weight:.2}"))
+        .collect();
+    format!(
+        "named pairs: means of {} deals of the phenomena into {} parts, F1 {} to {}; learned from and judged on all {} \
+         pairs {}\nweights of their figures: {}\n",
+        pairs.n_deals,
+        pairs.n_parts,
+        figure(pairs.lowest_f1),
+        figure(pairs.highest_f1),
+        pairs.n_pairs,
+        figure(pairs.f1_in_hindsight),
+        weights.join(", ")
     )
 }
 

@@ -126,8 +126,20 @@ impl<'a> Lexicon<'a> {
         self.terms[dim as usize]
     }
 
-    /// The terms of an issue of these, weighted.
+    /// The terms of an issue of these, weighted, at length 1.
     pub fn term_weights(&self, issue: &IssueTerms, weights: &Weights) -> SparseVector {
+        unit(self.counted(issue, weights))
+    }
+
+    /// The same as they are: the more an issue says, the longer.
+    pub fn weighted(&self, issue: &IssueTerms, weights: &Weights) -> SparseVector {
+        self.counted(issue, weights)
+            .into_iter()
+            .map(|(dim, value)| (dim, value as f32))
+            .collect()
+    }
+
+    fn counted(&self, issue: &IssueTerms, weights: &Weights) -> Vec<(u32, f64)> {
         let mut counted: BTreeMap<u32, f64> = BTreeMap::new();
         let fields = [
             (&issue.title, weights.title),
@@ -144,7 +156,7 @@ impl<'a> Lexicon<'a> {
         let weighted = counted
             .into_iter()
             .map(|(dim, n)| (dim, n / (n + weights.half_at) * self.rarity[dim as usize]));
-        unit(weighted.filter(|(_, weight)| *weight > 0.0).collect())
+        weighted.filter(|(_, weight)| *weight > 0.0).collect()
     }
 
     /// What of a vector over terms names the given parts of a harness.

@@ -24,6 +24,7 @@ pub mod issue_form;
 pub mod issue_vectors;
 pub mod judge;
 pub mod merging;
+pub mod pair_classifier;
 pub mod ranking_quality;
 pub mod reach;
 pub mod relevance;

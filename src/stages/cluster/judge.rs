@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use super::judge_pairs::{JudgedPairs, judge_pairs};
 use super::likeness::Likeness;
 use super::{Before, Config, Settings, group};
 use crate::domain::digest;
@@ -16,8 +17,8 @@ use crate::methods::cut_choice::{Crossed, Pair, crossed};
 use crate::methods::issue_vectors::Rarity;
 use crate::stages::judged_set::JudgedSet;
 use crate::stages::scoring::Scoring;
-use crate::stages::{Classify, Context, Failure, Kind, Result};
-use crate::storage::{documents, issue_files};
+use crate::stages::{Context, Failure, Result};
+use crate::storage::documents;
 
 /// What is judged.
 #[derive(Debug, Clone)]
@@ -39,8 +40,8 @@ pub struct Judged {
     pub cut: f32,
     /// With cuts that were chosen on other phenomena.
     pub crossed: Option<CrossedOver>,
-    /// The pairs that were named, told apart by a threshold of their similarity, chosen on other phenomena.
-    pub pairs: Option<CrossedOver>,
+    /// The pairs that were named.
+    pub pairs: Option<JudgedPairs>,
     pub clusters: Vec<Cluster>,
 }
 
@@ -62,19 +63,8 @@ pub struct CrossedOver {
     pub highest_cut: f32,
 }
 
-/// A line of the file of pairs.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PairLine {
-    a: IssueKey,
-    b: IssueKey,
-    duplicate: bool,
-}
-
 /// How often the phenomena are dealt.
 const N_DEALS: usize = 20;
-/// Parts for named pairs, when `folds` does not say.
-const N_PARTS: usize = 5;
 
 pub fn judge(context: &Context, config: &Config, judging: &JudgeConfig) -> Result<Judged> {
     let document = documents::read(&context.project.document())
@@ -134,18 +124,11 @@ pub fn judge(context: &Context, config: &Config, judging: &JudgeConfig) -> Resul
         crossed: judging
             .folds
             .map(|n_parts| crossed_clusters(&likeness, &truths, n_parts, &config.settings)),
-        pairs: match &judging.pairs {
-            None => None,
-            Some(file) => {
-                let n_parts = judging.folds.unwrap_or(N_PARTS);
-                Some(crossed_pairs(
-                    &likeness,
-                    &truths,
-                    &pair_lines(file)?,
-                    n_parts,
-                )?)
-            }
-        },
+        pairs: judging
+            .pairs
+            .as_ref()
+            .map(|file| judge_pairs(&likeness, &truths, file, judging.folds))
+            .transpose()?,
         clusters,
     })
 }
@@ -184,36 +167,6 @@ fn crossed_clusters(
     crossed_over(truths, &pairs, n_parts, &cuts)
 }
 
-/// The named pairs, together where they are alike enough.
-fn crossed_pairs(
-    likeness: &Likeness<'_>,
-    truths: &[String],
-    lines: &[PairLine],
-    n_parts: usize,
-) -> Result<CrossedOver> {
-    let places: BTreeMap<&IssueKey, usize> = likeness
-        .chosen
-        .iter()
-        .enumerate()
-        .map(|(place, chosen)| (&chosen.issue.key, place))
-        .collect();
-    let place = |key: &IssueKey| {
-        places
-            .get(key)
-            .copied()
-            .ok_or_else(|| Failure::user(format!("{key} is no relevant issue of the judged set")))
-    };
-    let cuts: Vec<f32> = (0..=80).map(|cut| cut as f32 / 100.0).collect();
-    let mut pairs = Vec::new();
-    for line in lines {
-        let (a, b) = (place(&line.a)?, place(&line.b)?);
-        let alike = likeness.of(a, b);
-        let found = cuts.iter().map(|cut| alike >= *cut).collect();
-        pairs.push(([a, b], line.duplicate, found));
-    }
-    Ok(crossed_over(truths, &pairs, n_parts, &cuts))
-}
-
 /// Items by position, whether they belong together, and at which cuts they come together.
 fn crossed_over(
     truths: &[String],
@@ -221,28 +174,13 @@ fn crossed_over(
     n_parts: usize,
     cuts: &[f32],
 ) -> CrossedOver {
-    let phenomena: BTreeSet<&String> = truths.iter().collect();
-    let deals: Vec<Crossed> = (0..N_DEALS)
-        .map(|deal| {
-            let mut order: Vec<(String, &String)> = phenomena
-                .iter()
-                .map(|name| {
-                    (
-                        digest::of([deal.to_string().as_str(), name.as_str()]),
-                        *name,
-                    )
-                })
-                .collect();
-            order.sort();
-            let part_of: BTreeMap<&String, usize> = order
-                .iter()
-                .enumerate()
-                .map(|(idx, (_, name))| (*name, idx % n_parts))
-                .collect();
+    let phenomena: BTreeSet<&str> = truths.iter().map(String::as_str).collect();
+    let deals: Vec<Crossed> = deals(&phenomena, n_parts)
+        .map(|part_of| {
             let pairs: Vec<Pair> = pairs
                 .iter()
                 .map(|(items, together, found)| Pair {
-                    parts: items.map(|item| part_of[&truths[item]]),
+                    parts: items.map(|item| part_of[truths[item].as_str()]),
                     together: *together,
                     found: found.clone(),
                 })
@@ -270,13 +208,21 @@ fn crossed_over(
     }
 }
 
-fn pair_lines(file: &std::path::Path) -> Result<Vec<PairLine>> {
-    let mut lines = Vec::new();
-    for row in issue_files::read(file).kind(Kind::User)? {
-        let (place, value) = row.map_err(|finding| Failure::findings(&[finding]))?;
-        let line = serde_json::from_value(value)
-            .map_err(|error| Failure::user(format!("{place}: {error}")))?;
-        lines.push(line);
-    }
-    Ok(lines)
+/// The part of each phenomenon, dealt many times; the same each time that it is asked for.
+pub fn deals<'a>(
+    phenomena: &'a BTreeSet<&'a str>,
+    n_parts: usize,
+) -> impl Iterator<Item = BTreeMap<&'a str, usize>> {
+    (0..N_DEALS).map(move |deal| {
+        let mut order: Vec<(String, &str)> = phenomena
+            .iter()
+            .map(|name| (digest::of([deal.to_string().as_str(), name]), *name))
+            .collect();
+        order.sort();
+        order
+            .into_iter()
+            .enumerate()
+            .map(|(idx, (_, name))| (name, idx % n_parts))
+            .collect()
+    })
 }

@@ -17,13 +17,14 @@ pub struct Likeness<'a> {
     pub term_weights: Vec<SparseVector>,
     parts: Vec<SparseVector>,
     vectors: Vec<SparseVector>,
-    weights: &'a Weights,
+    pub weights: &'a Weights,
 }
 
 #[derive(Clone, Copy)]
 pub struct Chosen<'a> {
     pub issue: &'a Issue,
     pub ranked: &'a RankedIssue,
+    pub terms: &'a IssueTerms,
 }
 
 impl<'a> Likeness<'a> {
@@ -71,6 +72,7 @@ impl<'a> Likeness<'a> {
                 .into_iter()
                 .map(|(place, ranked)| Chosen {
                     issue: &all[place],
+                    terms: &terms[place],
                     ranked,
                 })
                 .collect(),

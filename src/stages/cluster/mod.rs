@@ -24,11 +24,13 @@ use crate::storage::{clusters, documents, issues, ranking, reviews, settings};
 mod background;
 mod grouping;
 mod judge;
+mod judge_pairs;
 mod likeness;
 
 use background::Background;
 pub use grouping::{Before, Grouping, group};
 pub use judge::{CrossedOver, JudgeConfig, Judged, judge};
+pub use judge_pairs::JudgedPairs;
 
 /// Raised when the calculation changes, so that stored clusters count as stale.
 const CALCULATION: u32 = 5;

@@ -3,23 +3,21 @@
 use std::path::PathBuf;
 
 use super::{ExitCode, Output, output};
-use crate::domain::difference::{Difference, Side};
+use crate::domain::difference::{Difference, Side, Sight};
 use crate::domain::visible::shortened;
-use crate::stages::compare::{self, Config, Summary};
+use crate::stages::compare::{self, Config, Placed, Summary};
 use crate::stages::{Classify, Context, Kind, Result};
 use crate::storage::settings;
 
-/// The languages whose source can be read.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Language {
-    Python,
-}
-
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
-A difference is traced to the clause whose words it shares most; the score is the share of its words, 0 to 1. \
-The trace is a proposal: traced differences wait in `pipeline review list --kind difference`. What only the candidate \
-has is listed with --all and never queued.")]
+Both trees are partitioned by the features of the document. --partition shows how; pipeline/partition.toml corrects it \
+for either side, and the next comparison reads it again.
+
+A difference is either \"missing\" (the target handles it, the candidate does not) or \"differs\" (both do, with other \
+limits, defaults, conditions or endings). It is traced to the clause whose words, names and numbers it shares most; the \
+score is 0 to 1. The trace is a proposal: traced differences wait in `pipeline review list --kind difference`, with \
+the places on both sides. What only the candidate has is listed with --all and never queued.")]
 pub struct Args {
     /// The candidate: a name below candidates/ or a folder
     #[arg(long, value_name = "NAME")]
@@ -30,12 +28,12 @@ pub struct Args {
     /// What to call the target; from its package or its folder when left out
     #[arg(long, value_name = "NAME")]
     target_name: Option<String>,
-    /// The language of both
-    #[arg(long, default_value = "python")]
-    language: Language,
-    /// Show one module only, such as tools.read, with the definitions that were placed in it
-    #[arg(long, value_name = "MODULE")]
+    /// Show one group of the partition only, such as tools.read
+    #[arg(long, value_name = "GROUP")]
     module: Option<String>,
+    /// Show the partition instead: each function with its groups, and pairs that serve the same clause
+    #[arg(long)]
+    partition: bool,
     /// List what follows from no clause and what only the candidate has, too
     #[arg(long)]
     all: bool,
@@ -45,15 +43,26 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
-    let Language::Python = args.language;
+    let corrections = context.project.settings("partition");
     let config = Config {
         settings: settings::read(&context.project.settings("compare")).kind(Kind::Settings)?,
         candidate: args.candidate.clone(),
         target: args.target.clone(),
         target_name: args.target_name.clone(),
+        corrections: if corrections.exists() {
+            settings::read(&corrections).kind(Kind::Settings)?
+        } else {
+            Default::default()
+        },
     };
     let summary = compare::run(context, &config)?;
-    output.result(&summary, |summary| words(summary, &args))?;
+    output.result(&summary, |summary| {
+        if args.partition {
+            partition(summary, &args)
+        } else {
+            words(summary, &args)
+        }
+    })?;
     Ok(ExitCode::Done)
 }
 
@@ -78,7 +87,7 @@ fn words(summary: &Summary, args: &Args) -> String {
         summary
             .modules
             .iter()
-            .filter(|module| !module.candidate.units.is_empty() || !module.target.units.is_empty())
+            .filter(|module| module.candidate.n_units + module.target.n_units > 0)
             .filter(|module| {
                 args.module
                     .as_ref()
@@ -96,17 +105,6 @@ fn words(summary: &Summary, args: &Args) -> String {
                 ]
             }),
     );
-    let parts: String = summary
-        .modules
-        .iter()
-        .filter(|module| args.module.as_ref() == Some(&module.module))
-        .flat_map(|module| [("candidate", &module.candidate), ("target", &module.target)])
-        .flat_map(|(side, part)| {
-            part.units
-                .iter()
-                .map(move |unit| format!("{side:<10} {unit}\n"))
-        })
-        .collect();
     let listed: Vec<&Difference> = summary
         .differences
         .iter()
@@ -121,18 +119,23 @@ fn words(summary: &Summary, args: &Args) -> String {
         .collect();
     let n_hidden = listed.len().saturating_sub(args.top);
     let rows = output::table(
-        &["clause", "score", "difference", "place"],
+        &["clause", "score", "difference", "target", "candidate"],
         listed.iter().take(args.top).map(|difference| {
             let (clause, score) = match &difference.trace {
                 Some(trace) => (trace.clause.to_string(), format!("{:.2}", trace.score)),
                 None => ("not derivable".to_owned(), "-".to_owned()),
             };
-            let sight = difference.target.as_ref().or(difference.candidate.as_ref());
+            let place = |sight: &Option<Sight>| {
+                sight
+                    .as_ref()
+                    .map_or("-".to_owned(), |sight| sight.place.clone())
+            };
             vec![
                 clause,
                 score,
                 shortened(&difference.title, 90).into_owned(),
-                sight.map_or_else(String::new, |sight| sight.place.clone()),
+                place(&difference.target),
+                place(&difference.candidate),
             ]
         }),
     );
@@ -141,14 +144,67 @@ fn words(summary: &Summary, args: &Args) -> String {
         n => format!("\n{n} more (--top N, --module MODULE, --json)"),
     };
     format!(
-        "{} against {}: {} differences follow from a clause ({} new), {} do not; {} are only in the candidate\n\n\
-         {modules}\n\n{parts}{}{rows}{more}",
+        "{} against {}: {} differences follow from a clause ({} new), {} are further ones of the same clauses, {} follow \
+         from none; {} are only in the candidate\n\n{modules}\n\n{rows}{more}",
         summary.candidate,
         summary.target,
         summary.n_traced,
         summary.n_new,
+        summary.n_further,
         summary.n_not_derivable,
         summary.n_extra,
-        if parts.is_empty() { "" } else { "\n" },
     )
+}
+
+/// Every unit with its groups, then the pairs.
+fn partition(summary: &Summary, args: &Args) -> String {
+    let is_wanted = |placed: &&Placed| match &args.module {
+        Some(name) => placed.groups.iter().any(|group| group.name == *name),
+        None => true,
+    };
+    let units = output::table(
+        &["side", "groups", "because", "lines", "unit"],
+        summary.partition.iter().filter(is_wanted).map(|placed| {
+            let groups: Vec<String> = placed
+                .groups
+                .iter()
+                .map(|group| format!("{} {:.2}", group.name, group.score))
+                .collect();
+            let because = match placed.groups.first() {
+                _ if placed.is_corrected => "corrected".to_owned(),
+                Some(group) => group.because.join(" "),
+                None => String::new(),
+            };
+            vec![
+                placed.side.to_owned(),
+                if groups.is_empty() {
+                    "outside".to_owned()
+                } else {
+                    groups.join(", ")
+                },
+                because,
+                placed.n_lines.to_string(),
+                format!("{} {}", placed.place, placed.name),
+            ]
+        }),
+    );
+    let pairs = output::table(
+        &["clause", "score", "candidate", "target"],
+        summary
+            .pairs
+            .iter()
+            .filter(|pair| match &args.module {
+                Some(name) => pair.clause.as_str().starts_with(&format!("{name}.")),
+                None => true,
+            })
+            .map(|pair| {
+                vec![
+                    pair.clause.to_string(),
+                    format!("{:.2}", pair.score),
+                    pair.candidate.clone(),
+                    pair.target.clone(),
+                ]
+            }),
+    );
+    format!("{units}\n\nFunctions that serve the same clause:\n\n{pairs}")
 }

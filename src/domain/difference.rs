@@ -21,20 +21,23 @@ pub enum FactKind {
     ExitCode,
     /// An error that is raised or reported, with its message.
     Error,
+    /// A condition under which a piece of source leaves off, or says something else.
+    Check,
     /// An exception that is caught.
     Handler,
-    /// An integer with a name.
+    /// A number with a name.
     Limit,
 }
 
 impl FactKind {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Command,
         Self::Flag,
         Self::Tool,
         Self::Parameter,
         Self::ExitCode,
         Self::Error,
+        Self::Check,
         Self::Handler,
         Self::Limit,
     ];
@@ -47,6 +50,7 @@ impl FactKind {
             Self::Parameter => "parameter",
             Self::ExitCode => "exit-code",
             Self::Error => "error",
+            Self::Check => "check",
             Self::Handler => "handler",
             Self::Limit => "limit",
         }
@@ -121,11 +125,13 @@ pub struct Sight {
     pub shown: String,
 }
 
-/// The clause from whose text a difference follows, and how much of the difference's words it has (0 to 1).
+/// The clause from whose text a difference follows best, and how good the evidence is (0 to 1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
     pub clause: ClauseId,
     pub score: f64,
+    /// The next best ones.
+    pub others: Vec<ClauseId>,
 }
 
 /// One difference between a candidate and a target.
@@ -141,7 +147,7 @@ pub struct Difference {
     pub title: String,
     /// Absent for [`Side::Extra`].
     pub target: Option<Sight>,
-    /// Absent for [`Side::Missing`].
+    /// For [`Side::Missing`] the function that serves the clause, if there is one.
     pub candidate: Option<Sight>,
     /// None: not derivable from the document.
     pub trace: Option<Trace>,

@@ -5,6 +5,7 @@
 use rusqlite::{Row, params};
 
 use super::database::{Database, DatabaseError};
+use crate::domain::clause::ClauseId;
 use crate::domain::difference::{Difference, Sight, Trace};
 
 /// A stored difference with the candidates that have it, in the order of their names.
@@ -37,8 +38,8 @@ pub fn replace(
         let mut insert = transaction.prepare(
             "INSERT INTO compare_differences
              (id, candidate, target, module, kind, side, title, target_place, target_shown,
-              candidate_place, candidate_shown, clause, score)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+              candidate_place, candidate_shown, clause, score, others)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
         )?;
         for difference in traced(differences) {
             let trace = difference
@@ -65,6 +66,7 @@ pub fn replace(
                 candidate_shown,
                 trace.clause.as_str(),
                 trace.score,
+                others(trace),
             ])?;
         }
     }
@@ -82,7 +84,7 @@ fn traced(differences: &[Difference]) -> impl Iterator<Item = &Difference> {
 pub fn all(database: &Database) -> Result<Vec<Stored>, DatabaseError> {
     let mut statement = database.connection().prepare(
         "SELECT id, candidate, target, module, kind, side, title, target_place, target_shown,
-                candidate_place, candidate_shown, clause, score
+                candidate_place, candidate_shown, clause, score, others
          FROM compare_differences ORDER BY score DESC, id, candidate",
     )?;
     let mut rows = statement.query([])?;
@@ -124,19 +126,30 @@ fn difference(row: &Row<'_>) -> rusqlite::Result<Difference> {
         trace: Some(Trace {
             clause: parsed(row, 11)?,
             score: row.get(12)?,
+            others: others_of(row, 13)?,
         }),
     })
 }
 
+fn others(trace: &Trace) -> String {
+    let ids: Vec<&str> = trace.others.iter().map(|id| id.as_str()).collect();
+    ids.join(" ")
+}
+
+fn others_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<ClauseId>> {
+    let text: String = row.get(column)?;
+    text.split_whitespace()
+        .map(|id| id.parse().map_err(|message| refused(column, message)))
+        .collect()
+}
+
 fn parsed<T: std::str::FromStr<Err = String>>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
     let text: String = row.get(column)?;
-    text.parse().map_err(|message: String| {
-        rusqlite::Error::FromSqlConversionFailure(
-            column,
-            rusqlite::types::Type::Text,
-            message.into(),
-        )
-    })
+    text.parse().map_err(|message| refused(column, message))
+}
+
+fn refused(column: usize, message: String) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, message.into())
 }
 
 #[cfg(test)]
@@ -159,6 +172,7 @@ mod tests {
             trace: score.map(|score| Trace {
                 clause: "tools.read.missing".parse().expect("an id"),
                 score,
+                others: vec!["tools.read.binary".parse().expect("an id")],
             }),
         }
     }

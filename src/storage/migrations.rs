@@ -156,6 +156,10 @@ const MIGRATIONS: &[(&str, &str)] = &[
             background TEXT NOT NULL
         ) STRICT;",
     ),
+    (
+        "0011-compare-others",
+        "ALTER TABLE compare_differences ADD COLUMN others TEXT NOT NULL DEFAULT '';",
+    ),
 ];
 
 pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), DatabaseError> {

@@ -12,15 +12,15 @@ pub enum SourceTreeError {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("{folder} holds no .{ending} file")]
-    Empty { folder: PathBuf, ending: String },
+    #[error("{folder} holds no file that ends in {endings}")]
+    Empty { folder: PathBuf, endings: String },
 }
 
-/// The text of each file below `folder` whose name has the ending, by its path below it, but for those whose path
+/// The text of each file below `folder` whose name has one of the endings, by its path below it, but for those whose path
 /// matches `skip`. Links are not followed. Bytes that are no UTF-8 become U+FFFD.
 pub fn read(
     folder: &Path,
-    ending: &str,
+    endings: &[&str],
     skip: &GlobSet,
 ) -> Result<BTreeMap<PathBuf, String>, SourceTreeError> {
     let mut files = BTreeMap::new();
@@ -40,7 +40,11 @@ pub fn read(
             let kind = entry.file_type().map_err(at(&entry.path()))?;
             if kind.is_dir() {
                 folders.push(relative);
-            } else if kind.is_file() && relative.extension().is_some_and(|found| found == ending) {
+            } else if kind.is_file()
+                && relative
+                    .extension()
+                    .is_some_and(|found| endings.iter().any(|ending| found == *ending))
+            {
                 let bytes = std::fs::read(entry.path()).map_err(at(&entry.path()))?;
                 files.insert(relative, String::from_utf8_lossy(&bytes).into_owned());
             }
@@ -49,7 +53,11 @@ pub fn read(
     if files.is_empty() {
         return Err(SourceTreeError::Empty {
             folder: folder.to_path_buf(),
-            ending: ending.to_owned(),
+            endings: endings
+                .iter()
+                .map(|ending| format!(".{ending}"))
+                .collect::<Vec<_>>()
+                .join(", "),
         });
     }
     Ok(files)
@@ -100,7 +108,7 @@ mod tests {
         let mut skip = GlobSetBuilder::new();
         skip.add(Glob::new("**/tests").expect("a glob"));
         let skip = skip.build().expect("globs");
-        let files = read(folder.path(), "py", &skip).expect("reads");
+        let files = read(folder.path(), &["py"], &skip).expect("reads");
         let paths: Vec<String> = files
             .keys()
             .map(|path| path.display().to_string())
@@ -109,7 +117,7 @@ mod tests {
         assert_eq!(name(folder.path()), "x@1.2");
         assert_eq!(name(&folder.path().join("deep")), "deep");
         assert!(matches!(
-            read(folder.path(), "rs", &skip),
+            read(folder.path(), &["rs"], &skip),
             Err(SourceTreeError::Empty { .. })
         ));
     }

@@ -125,7 +125,7 @@ fn what_is_not_there_is_a_fault_of_the_words() {
     );
     check(
         &["compare", "--candidate", "small", "--target", "pipeline"],
-        "holds no .py file",
+        "holds no file that ends in .py, .ts",
     );
 }
 
@@ -139,10 +139,61 @@ fn a_table_for_people_names_clause_and_place() {
         .lines()
         .find(|line| line.starts_with("tools.read.binary"))
         .unwrap_or_else(|| panic!("{}", ran.stdout));
-    assert!(line.ends_with("tools/read.py:15"), "{line}");
+    assert!(line.contains("tools/read.py:15"), "{line}");
+    // Both places, where both sides have it.
+    let both = ran
+        .stdout
+        .lines()
+        .find(|line| line.contains("ReadFile(line_offset)"));
+    let both = both.unwrap_or_else(|| panic!("{}", ran.stdout));
+    assert!(both.contains("tools/read.py:7"), "{both}");
+    assert!(both.ends_with("harness_agent/tools.py:3"), "{both}");
     assert!(!ran.stdout.contains("--yolo"), "{}", ran.stdout);
     let all = project.run(&[ARGS, &["--all"]].concat());
     assert!(all.stdout.contains("--yolo"), "{}", all.stdout);
+}
+
+#[test]
+fn the_partition_is_shown_and_corrected_in_a_file_that_is_read_again() {
+    let project = project();
+    let shown = |project: &Project| {
+        let ran = project.run(&[ARGS, &["--partition"]].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let mut lines = ran.stdout.lines();
+        let of_run = lines.find(|line| line.ends_with("tools/read.py:13 ReadFile.run"));
+        of_run
+            .unwrap_or_else(|| panic!("{}", ran.stdout))
+            .to_owned()
+    };
+    let calculated = shown(&project);
+    assert!(calculated.contains("tools.read 0."), "{calculated}");
+    let clauses = |project: &Project| {
+        let summary = project.json(ARGS);
+        let all = summary["differences"].as_array().expect("a list").clone();
+        let traced = all.into_iter().filter(|one| !one["trace"].is_null());
+        let clause = |one: serde_json::Value| one["trace"]["clause"].as_str().map(str::to_owned);
+        traced.filter_map(clause).collect::<Vec<String>>()
+    };
+    assert!(clauses(&project).contains(&"tools.read.binary".to_owned()));
+    project.write(
+        "pipeline/partition.toml",
+        "[[correction]]\nsource = \"big-agent\"\npath = \"tools/*.py\"\nunit = \"ReadFile.run\"\ngroups = []\n",
+    );
+    let corrected = shown(&project);
+    assert!(corrected.contains("outside"), "{corrected}");
+    assert!(corrected.contains("corrected"), "{corrected}");
+    assert!(!clauses(&project).contains(&"tools.read.binary".to_owned()));
+    project.write(
+        "pipeline/partition.toml",
+        "[[correction]]\npath = \"**\"\ngroups = [\"tools.telepathy\"]\n",
+    );
+    let ran = project.run(ARGS);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("tools.telepathy is no feature"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
@@ -183,4 +234,29 @@ fn a_mutant_is_compared_with_its_edits_made() {
         summary.to_string().contains("read(offset): minimum 7"),
         "{summary:#}"
     );
+}
+
+#[test]
+fn a_target_may_be_typescript() {
+    let project = project();
+    project.write(
+        "elsewhere/node/tools/read.ts",
+        "// Reads a file.\nexport class ReadFile {\n  run(path) {\n    if (isBinary(path)) {\n      \
+         throw new ToolError(`binary file: ${path}`);\n    }\n  }\n}\n",
+    );
+    let args = &[
+        "compare",
+        "--candidate",
+        "small",
+        "--target",
+        "elsewhere/node",
+    ];
+    let summary = project.json(args);
+    let all = summary["differences"].as_array().expect("a list");
+    let is_there = |one: &&serde_json::Value| one["target"]["place"] == "tools/read.ts:5";
+    let binary = all
+        .iter()
+        .find(is_there)
+        .unwrap_or_else(|| panic!("{summary:#}"));
+    assert_eq!(binary["trace"]["clause"], "tools.read.binary");
 }

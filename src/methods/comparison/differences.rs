@@ -1,63 +1,99 @@
 //! What two partitioned trees do not have in common.
 //!
 //! Names that users or the model write (commands, flags, tools, parameters, exit codes) are compared over the whole
-//! trees, under the document's names: where in the source they stand is a manner of implementation. Errors, caught
-//! exceptions and limits have no agreed names; they are compared inside a module, by their words.
+//! trees, under the document's names: where in the source they stand is a manner of implementation. Errors, checks,
+//! handlers and limits have no agreed names: two are the same thing when they follow from the same clause and are alike.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::aliases::Aliases;
-use super::python::{Fact, Unit};
-use super::terms::terms;
-use crate::domain::difference::{FactKind, Side, Sight};
+use super::attribution::{Clauses, Scored, feature_of};
+use super::likeness::{covers, overlap};
+use super::partition::Group;
+use super::source::{Fact, Unit};
+use super::tokens::{Bag, Words};
+use crate::domain::difference::{FactKind, OUTSIDE, Side, Sight};
 use crate::domain::digest;
 
-/// The units of one tree with the module of each.
+/// The units of one tree with the groups of each.
 #[derive(Debug, Clone, Copy)]
 pub struct Tree<'u> {
     pub units: &'u [Unit],
-    pub placement: &'u [String],
+    pub placement: &'u [Vec<Group>],
 }
 
-/// A difference that is not traced yet.
+/// What two trees are held against each other by.
+pub struct Measure<'m> {
+    pub clauses: &'m Clauses<'m>,
+    pub words: &'m Words<'m>,
+    pub aliases: &'m Aliases,
+    /// Two things of the same clause are the same from this overlap on (0 to 1).
+    pub same: f64,
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     pub kind: FactKind,
     pub side: Side,
-    /// The module of the unit that it was seen in.
+    /// The feature of the clause, else the first group of the unit that it was seen in.
     pub module: String,
-    /// The document's name of the thing, or the words it is known by.
+    /// `path:line` of the unit that it was seen in.
+    pub definition: String,
+    /// The document's name of the thing, or what it is known by.
     pub key: String,
     pub target: Option<Sight>,
     pub candidate: Option<Sight>,
-    /// What its text is about, for tracing.
-    pub text: String,
-    /// The file and the definition that it stands in.
-    pub context: String,
+    /// The clauses that it follows from, the best first.
+    pub clauses: Vec<Scored>,
+}
+
+/// Functions of both trees that serve the same clause best.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair<'u> {
+    pub clause: usize,
+    pub candidate: &'u Unit,
+    pub target: &'u Unit,
+    /// The lesser of both scores.
+    pub score: f64,
 }
 
 /// Lists all differences, in the order of kind, module and key.
-///
-/// Two messages or limits whose words overlap by at least `same_words` (intersection / union, 0 to 1) are the same.
-pub fn differences(
-    candidate: Tree<'_>,
-    target: Tree<'_>,
-    aliases: &Aliases,
-    same_words: f64,
-) -> Vec<Found> {
-    let ours = candidate.seen(aliases);
-    let theirs = target.seen(aliases);
+pub fn differences(candidate: Tree<'_>, target: Tree<'_>, measure: &Measure<'_>) -> Vec<Found> {
+    let ours = candidate.seen(measure);
+    let theirs = target.seen(measure);
+    let serving = candidate.serving(measure);
+    let mentioned = candidate.mentioned();
+    let is_mentioned = |their: &Seen<'_>| {
+        let name = their.key.rsplit('.').next().unwrap_or(&their.key);
+        their.fact.kind.is_named() && mentioned.contains(name.trim_start_matches('-'))
+    };
     let mut found = Vec::new();
-    for their in &theirs {
-        match counterpart(their, &ours, same_words) {
-            None => found.push(their.alone(Side::Missing)),
-            Some(our) => found.extend(differing(our, their)),
+    for their in theirs.iter().filter(|their| !their.fact.is_weak) {
+        match counterpart(their, &ours, measure) {
+            Some(our) => found.extend(differing(our, their, measure)),
+            // It is handled in a way that we do not read.
+            None if is_mentioned(their) => {}
+            None => {
+                let mut missing = their.alone(Side::Missing, measure);
+                // Where the candidate would handle it.
+                missing.candidate = their
+                    .clauses
+                    .first()
+                    .filter(|_| !their.fact.kind.is_named())
+                    .and_then(|(clause, _)| serving.get(clause))
+                    .map(|(_, unit)| Sight {
+                        place: unit.place(),
+                        shown: format!("not in {}", named(unit)),
+                    });
+                found.push(missing);
+            }
         }
     }
+    let extra = ours.iter().filter(|our| !our.fact.is_weak);
     found.extend(
-        ours.iter()
-            .filter(|our| counterpart(our, &theirs, same_words).is_none())
-            .map(|our| our.alone(Side::Extra)),
+        extra
+            .filter(|our| counterpart(our, &theirs, measure).is_none())
+            .map(|our| our.alone(Side::Extra, measure)),
     );
     found.sort_by(|a, b| {
         (a.kind, &a.module, &a.key, a.side).cmp(&(b.kind, &b.module, &b.key, b.side))
@@ -65,10 +101,30 @@ pub fn differences(
     found
 }
 
+/// The functions of both trees that serve the same clause, the surest first.
+pub fn pairs<'u>(candidate: Tree<'u>, target: Tree<'u>, measure: &Measure<'_>) -> Vec<Pair<'u>> {
+    let ours = candidate.serving(measure);
+    let theirs = target.serving(measure);
+    let mut pairs: Vec<Pair<'u>> = ours
+        .into_iter()
+        .filter_map(|(clause, (our_score, candidate))| {
+            let (their_score, target) = theirs.get(&clause)?;
+            Some(Pair {
+                clause,
+                candidate,
+                target,
+                score: our_score.min(*their_score),
+            })
+        })
+        .collect();
+    pairs.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.clause.cmp(&b.clause)));
+    pairs
+}
+
 /// The identity of a difference, `target/module/kind-xxxxxxxx`. Lines of source and the candidate do not count.
 pub fn id(target: &str, module: &str, found: &Found) -> String {
-    let seen = match (&found.target, &found.candidate) {
-        (Some(target), Some(candidate)) => {
+    let seen = match (found.side, &found.target, &found.candidate) {
+        (Side::Differs, Some(target), Some(candidate)) => {
             format!("{}\0{}", target.shown, candidate.shown)
         }
         _ => found.key.clone(),
@@ -77,54 +133,108 @@ pub fn id(target: &str, module: &str, found: &Found) -> String {
     format!("{target}/{module}/{}-{}", found.kind, &digest[..8])
 }
 
+/// The name of a unit, or that of its file.
+pub fn named(unit: &Unit) -> String {
+    if unit.name.is_empty() {
+        unit.file.display().to_string()
+    } else {
+        unit.name.clone()
+    }
+}
+
 /// One fact of a tree; of equal ones the first.
 struct Seen<'u> {
     fact: &'u Fact,
     unit: &'u Unit,
-    module: &'u str,
+    group: &'u str,
     key: String,
-    words: BTreeSet<String>,
+    /// Its tokens, the rare ones raised.
+    bag: Bag,
+    clauses: Vec<Scored>,
 }
 
 impl<'u> Tree<'u> {
-    fn seen(&self, aliases: &Aliases) -> Vec<Seen<'u>> {
-        let mut facts: Vec<(&'u Fact, &'u Unit, &'u str)> = Vec::new();
-        for (unit, module) in self.units.iter().zip(self.placement) {
-            facts.extend(unit.facts.iter().map(|fact| (fact, unit, module.as_str())));
+    fn seen(&self, measure: &Measure<'_>) -> Vec<Seen<'u>> {
+        let mut facts: Vec<(&'u Fact, &'u Unit, &'u [Group])> = Vec::new();
+        for (unit, groups) in self.units.iter().zip(self.placement) {
+            facts.extend(
+                unit.facts
+                    .iter()
+                    .map(|fact| (fact, unit, groups.as_slice())),
+            );
         }
-        facts.sort_by_key(|(fact, unit, _)| (&unit.file, fact.line, fact.kind, &fact.key));
-        let mut seen: BTreeMap<(FactKind, &'u str, String), Seen<'u>> = BTreeMap::new();
-        for (fact, unit, module) in facts {
-            let words: BTreeSet<String> = terms(&fact.key).into_iter().collect();
-            let (place, key) = if fact.kind.is_named() {
-                ("", aliases.canonical(fact.kind, &fact.key))
-            } else if fact.kind == FactKind::Handler {
-                (module, fact.key.clone())
-            } else {
-                let words: Vec<&str> = words.iter().map(String::as_str).collect();
-                (module, words.join(" "))
+        facts.sort_by_key(|(fact, unit, _)| {
+            (&unit.file, fact.is_weak, fact.line, fact.kind, &fact.key)
+        });
+        let mut seen: BTreeMap<(FactKind, String), Seen<'u>> = BTreeMap::new();
+        for (fact, unit, groups) in facts {
+            let key = match fact.kind {
+                // The name is general; what it is about is only where it stands.
+                FactKind::Handler => {
+                    format!("{} in {} {}", fact.key, unit.file.display(), unit.name)
+                }
+                _ => measure.aliases.canonical(fact.kind, &fact.key),
             };
-            if key.is_empty() {
-                continue;
-            }
-            let entry = (fact.kind, place, key.clone());
+            let entry = (fact.kind, key.clone());
             match seen.get_mut(&entry) {
-                // A schema says more about a parameter than a signature does.
-                Some(known) if known.fact.bounds.len() < fact.bounds.len() => known.fact = fact,
+                // A schema says more about a parameter than a signature does; and one is surely there.
+                Some(known)
+                    if known.fact.bounds.len() < fact.bounds.len()
+                        || (known.fact.is_weak && !fact.is_weak) =>
+                {
+                    known.fact = fact;
+                    known.unit = unit;
+                }
                 Some(_) => {}
                 None => {
+                    let mut bag = measure.words.bag(&fact.key);
+                    if fact.kind != FactKind::Limit {
+                        measure.words.add(&mut bag, &fact.around, AROUND);
+                    }
+                    for (token, weight) in &mut bag {
+                        *weight *= measure.clauses.rarity(token);
+                    }
                     let here = Seen {
                         fact,
                         unit,
-                        module,
+                        group: groups.first().map_or(OUTSIDE, |group| group.name.as_str()),
+                        clauses: measure.clauses.of_fact(fact, &key, unit, groups),
                         key,
-                        words,
+                        bag,
                     };
                     seen.insert(entry, here);
                 }
             }
         }
         seen.into_values().collect()
+    }
+
+    /// The words that short texts consist of, and those that longer ones begin with: names in tables and comparisons.
+    fn mentioned(&self) -> BTreeSet<&'u str> {
+        const N_SHORT: usize = 60;
+        let mut words = BTreeSet::new();
+        for text in self.units.iter().flat_map(|unit| &unit.strings) {
+            let split = text
+                .split(|letter: char| !(letter.is_alphanumeric() || "-_".contains(letter)))
+                .map(|word| word.trim_matches('-'))
+                .filter(|word| !word.is_empty());
+            let n = if text.len() <= N_SHORT { usize::MAX } else { 1 };
+            words.extend(split.take(n));
+        }
+        words
+    }
+
+    /// The unit that serves each clause best.
+    fn serving(&self, measure: &Measure<'_>) -> BTreeMap<usize, (f64, &'u Unit)> {
+        let mut best: BTreeMap<usize, (f64, &'u Unit)> = BTreeMap::new();
+        for (unit, groups) in self.units.iter().zip(self.placement) {
+            for (clause, score) in measure.clauses.of_unit(unit, groups) {
+                if best.get(&clause).is_none_or(|(most, _)| score > *most) {
+                    best.insert(clause, (score, unit));
+                }
+            }
+        }
+        best
     }
 }
 
@@ -136,80 +246,144 @@ impl Seen<'_> {
         }
     }
 
-    fn alone(&self, side: Side) -> Found {
+    fn alone(&self, side: Side, measure: &Measure<'_>) -> Found {
         let sight = Some(self.sight(&self.fact.shown));
         let (target, candidate) = match side {
             Side::Extra => (None, sight),
             Side::Missing | Side::Differs => (sight, None),
         };
-        self.found(side, target, candidate)
+        self.found(side, target, candidate, measure)
     }
 
-    fn found(&self, side: Side, target: Option<Sight>, candidate: Option<Sight>) -> Found {
+    fn found(
+        &self,
+        side: Side,
+        target: Option<Sight>,
+        candidate: Option<Sight>,
+        measure: &Measure<'_>,
+    ) -> Found {
+        let best = self.clauses.first();
         Found {
             kind: self.fact.kind,
             side,
-            module: self.module.to_owned(),
+            module: best.map_or_else(
+                || self.group.to_owned(),
+                |(clause, _)| feature_of(measure.clauses.id(*clause)),
+            ),
+            definition: self.unit.place(),
             key: self.key.clone(),
             target,
             candidate,
-            text: self.fact.key.clone(),
-            context: format!(
-                "{} {}",
-                self.unit.file.with_extension("").display(),
-                self.unit.name
-            ),
+            clauses: self.clauses.clone(),
         }
+    }
+
+    fn shares_clause(&self, other: &Seen<'_>) -> bool {
+        let theirs = |clause: usize| other.clauses.iter().any(|(their, _)| *their == clause);
+        self.clauses.iter().any(|(clause, _)| theirs(*clause))
     }
 }
 
+/// The same thing on the other side, if it is there.
 fn counterpart<'s, 'u>(
     wanted: &Seen<'u>,
     others: &'s [Seen<'u>],
-    same: f64,
+    measure: &Measure<'_>,
 ) -> Option<&'s Seen<'u>> {
     let mut best: Option<(&Seen<'_>, f64)> = None;
-    for other in others
-        .iter()
-        .filter(|other| other.fact.kind == wanted.fact.kind)
-    {
-        let overlap = if wanted.fact.kind.is_named() {
-            f64::from(other.key == wanted.key)
-        } else if other.module != wanted.module {
-            0.0
-        } else if wanted.fact.kind == FactKind::Handler {
-            f64::from(other.key == wanted.key)
-        } else {
-            overlap(&wanted.words, &other.words)
-        };
-        if overlap >= same && overlap > best.map_or(0.0, |(_, most)| most) {
-            best = Some((other, overlap));
+    for other in others {
+        let alike = alike(wanted, other, measure.same);
+        if alike > best.map_or(0.0, |(_, most)| most) {
+            best = Some((other, alike));
         }
     }
     best.map(|(other, _)| other)
 }
 
-/// Intersection over union; 0 for two empty sets.
-fn overlap(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
-    let n_union = a.union(b).count();
-    if n_union == 0 {
+/// How much two things are the same, 0 to 1; 0 when they are not.
+fn alike(wanted: &Seen<'_>, other: &Seen<'_>, same: f64) -> f64 {
+    let (kind, other_kind) = (wanted.fact.kind, other.fact.kind);
+    if kind.is_named() {
+        return f64::from(other_kind == kind && other.key == wanted.key);
+    }
+    let shares_clause = wanted.shares_clause(other);
+    if kind == FactKind::Handler {
+        let is_covered = other_kind == kind && covers(&other.fact.key, &wanted.fact.key);
+        let is_near = shares_clause || overlap(&wanted.bag, &other.bag) >= same;
+        return f64::from(is_covered && is_near);
+    }
+    // Two numbers that bound the matter of one clause bound the same thing.
+    let is_bound = |seen: &Seen<'_>| seen.fact.value.is_some() && !seen.fact.kind.is_named();
+    let same_clause = match (wanted.clauses.first(), other.clauses.first()) {
+        (Some((our, _)), Some((their, _))) => our == their,
+        _ => false,
+    };
+    if is_bound(wanted) && is_bound(other) && same_clause {
+        let overlap = overlap(&wanted.bag, &other.bag);
+        return if overlap >= BOUND { overlap } else { 0.0 };
+    }
+    if !comparable(kind, other_kind) {
         return 0.0;
     }
-    a.intersection(b).count() as f64 / n_union as f64
+    if wanted.clauses.is_empty() {
+        return f64::from(other.key == wanted.key);
+    }
+    let overlap = overlap(&wanted.bag, &other.bag);
+    let least = match (shares_clause, kind) {
+        (true, _) => same,
+        // The name of a limit is general.
+        (false, FactKind::Limit) => return 0.0,
+        (false, _) => FAR * same,
+    };
+    if overlap >= least { overlap } else { 0.0 }
 }
 
-/// Differing values of one thing: the number of a limit, the bounds of a parameter that both sides tell.
-fn differing(our: &Seen<'_>, their: &Seen<'_>) -> Option<Found> {
-    let (ours, theirs) = match their.fact.kind {
-        FactKind::Limit if our.fact.number != their.fact.number => {
-            (our.fact.shown.clone(), their.fact.shown.clone())
+/// Bounds of one clause need this much in common.
+const BOUND: f64 = 0.15;
+/// What stands around a thing counts for this part when two are held against each other.
+const AROUND: f64 = 0.5;
+/// Two things of different clauses must be alike by this many times more.
+const FAR: f64 = 1.5;
+
+/// An error is the answer to a check; the rest is compared with its own kind.
+fn comparable(a: FactKind, b: FactKind) -> bool {
+    let branch = |kind| matches!(kind, FactKind::Error | FactKind::Check);
+    a == b || (branch(a) && branch(b))
+}
+
+/// Differing values of one thing: a limit's number, what a check compares with and how it ends, how a handler ends,
+/// the bounds of a parameter or a flag that both sides tell.
+fn differing(our: &Seen<'_>, their: &Seen<'_>, measure: &Measure<'_>) -> Option<Found> {
+    let (our_fact, their_fact) = (our.fact, their.fact);
+    if our_fact.is_weak {
+        return None;
+    }
+    let (ours, theirs) = match their_fact.kind {
+        FactKind::Limit | FactKind::Check
+            if numbers(our_fact).is_some()
+                && numbers(their_fact).is_some()
+                && numbers(our_fact) != numbers(their_fact) =>
+        {
+            (our_fact.shown.clone(), their_fact.shown.clone())
         }
-        FactKind::Parameter => {
-            let differing: Vec<(&String, &String, &String)> = their
-                .fact
+        FactKind::Check | FactKind::Handler if our_fact.kind == their_fact.kind => {
+            let ends = our_fact.reaction.is_some()
+                && their_fact.reaction.is_some()
+                && our_fact.reaction != their_fact.reaction;
+            if !ends {
+                return None;
+            }
+            let shown = |fact: &Fact| match fact.reaction {
+                Some(reaction) => format!("{} ({})", fact.shown, reaction.as_str()),
+                None => fact.shown.clone(),
+            };
+            (shown(our_fact), shown(their_fact))
+        }
+        FactKind::Parameter | FactKind::Flag => {
+            let differing: Vec<(&String, &String, &String)> = their_fact
                 .bounds
                 .iter()
-                .filter_map(|(key, value)| Some((key, our.fact.bounds.get(key)?, value)))
+                .filter_map(|(key, value)| Some((key, our_fact.bounds.get(key)?, value)))
                 .filter(|(_, our, their)| our != their)
                 .collect();
             if differing.is_empty() {
@@ -218,17 +392,11 @@ fn differing(our: &Seen<'_>, their: &Seen<'_>) -> Option<Found> {
             let list = |pick: fn(&(&String, &String, &String)) -> String| {
                 differing.iter().map(pick).collect::<Vec<_>>().join(", ")
             };
+            let ours = list(|(key, our, _)| format!("{key} {our}"));
+            let theirs = list(|(key, _, their)| format!("{key} {their}"));
             (
-                format!(
-                    "{}: {}",
-                    our.fact.shown,
-                    list(|(key, our, _)| format!("{key} {our}"))
-                ),
-                format!(
-                    "{}: {}",
-                    their.fact.shown,
-                    list(|(key, _, their)| format!("{key} {their}"))
-                ),
+                format!("{}: {ours}", our_fact.shown),
+                format!("{}: {theirs}", their_fact.shown),
             )
         }
         _ => return None,
@@ -237,53 +405,129 @@ fn differing(our: &Seen<'_>, their: &Seen<'_>) -> Option<Found> {
         Side::Differs,
         Some(their.sight(&theirs)),
         Some(our.sight(&ours)),
+        measure,
     ))
+}
+
+/// The numbers that a fact compares with, without the operators.
+fn numbers(fact: &Fact) -> Option<String> {
+    let value = fact.value.as_ref()?;
+    Some(
+        value
+            .chars()
+            .filter(|letter| letter.is_ascii_digit() || ".,".contains(*letter))
+            .collect(),
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use super::super::python::units;
+    use super::super::attribution::Settings;
+    use super::super::source::units;
+    use super::super::tokens::Weights;
     use super::*;
+    use crate::domain::document::{Chapter, Document};
+
+    fn document() -> Document {
+        let chapter = |file: &str, clauses: &[(&str, &str)]| {
+            let clauses = clauses.iter().map(|(id, text)| {
+                format!(
+                    "### {id} · ordinary\n**Syntax** {text}\n**Meaning** {text}\n**Behaviour** {text}\n\
+                     **Channels** exit\n\n"
+                )
+            });
+            let text = format!("# T\n\n{}", clauses.collect::<String>());
+            Chapter::parse(Path::new(file), &text).expect("parses")
+        };
+        let tools = [
+            (
+                "tools.read.missing",
+                "a file that does not exist is missing",
+            ),
+            (
+                "tools.read.binary",
+                "the content of a binary file is not decoded",
+            ),
+            (
+                "tools.read.large",
+                "`read(path, limit?)` shows so many lines of long files",
+            ),
+        ];
+        Document {
+            chapters: vec![
+                chapter("02-tools.md", &tools),
+                chapter("05-flags.md", &[("flags.where.cwd", "`--cwd DIR`")]),
+            ],
+        }
+    }
+
+    const SETTINGS: &str = "least_score = 0.1\nleast_serving = 0.1\nleast_own = 2\nleast_shared = 2\n\
+        half_weight = 4.0\nother_feature = 0.8\nother_chapter = 0.6\naround = 0.5\ndefinition = 0.3\nforeign = 0.2\n\
+        [clause]\nid = 1.0\nsyntax = 1.0\nmeaning = 1.0\nbehaviour = 1.0\ncode = 1.0\nlength = 0.0\n";
 
     fn compared(candidate: &str, target: &str) -> Vec<String> {
         let aliases: Aliases = toml::from_str(
             "[tools]\nread = [\"ReadFile\"]\n[parameters]\nlimit = [\"n_lines\"]\n[flags]\n\"--cwd\" = [\"--work-dir\"]\n",
         )
         .expect("parses");
+        let weights = Weights {
+            word: 1.0,
+            identifier: 0.5,
+            number: 1.0,
+            flag: 3.0,
+        };
+        let words = Words::new(&BTreeMap::new(), &weights);
+        let settings: Settings = toml::from_str(SETTINGS).expect("parses");
+        let document = document();
+        let clauses = Clauses::of(&document, &words, &settings);
+        let measure = Measure {
+            clauses: &clauses,
+            words: &words,
+            aliases: &aliases,
+            same: 0.45,
+        };
         let (ours, theirs) = (
             units(Path::new("c.py"), candidate),
             units(Path::new("t.py"), target),
         );
-        let module = |units: &[Unit]| vec!["tools.read".to_owned(); units.len()];
-        let (our_module, their_module) = (module(&ours), module(&theirs));
-        differences(
-            Tree {
-                units: &ours,
-                placement: &our_module,
-            },
-            Tree {
-                units: &theirs,
-                placement: &their_module,
-            },
-            &aliases,
-            0.5,
-        )
-        .iter()
-        .map(|found| {
-            let place =
-                |sight: &Option<Sight>| sight.as_ref().map_or("-", |sight| &sight.place).to_owned();
-            format!(
-                "{} {} {} {} {}",
-                found.side.as_str(),
-                found.kind,
-                found.key,
-                place(&found.target),
-                place(&found.candidate)
-            )
-        })
-        .collect()
+        let groups = |units: &[Unit]| -> Vec<Vec<Group>> {
+            let group = Group {
+                name: "tools.read".to_owned(),
+                score: 1.0,
+                because: Vec::new(),
+            };
+            vec![vec![group]; units.len()]
+        };
+        let (our_groups, their_groups) = (groups(&ours), groups(&theirs));
+        let ours = Tree {
+            units: &ours,
+            placement: &our_groups,
+        };
+        let theirs = Tree {
+            units: &theirs,
+            placement: &their_groups,
+        };
+        differences(ours, theirs, &measure)
+            .iter()
+            .map(|found| {
+                let place = |sight: &Option<Sight>| {
+                    sight.as_ref().map_or("-", |sight| &sight.place).to_owned()
+                };
+                let clause = match found.clauses.first() {
+                    Some((clause, _)) => clauses.id(*clause).as_str(),
+                    None => "none",
+                };
+                format!(
+                    "{} {} {} {} {clause}",
+                    found.side.as_str(),
+                    found.kind,
+                    place(&found.target),
+                    place(&found.candidate)
+                )
+            })
+            .collect()
     }
 
     #[test]
@@ -298,71 +542,101 @@ mod tests {
         check(
             "",
             "p.add_argument('--yolo')\n",
-            &["missing flag --yolo t.py:1 -"],
+            &["missing flag t.py:1 - none"],
         );
         check(
             "p.add_argument('--cwd')\n",
             "p.add_argument('--work-dir')\n",
             &[],
         );
+        // Flags in a table, without dashes, of a file that reads its arguments itself.
         check(
-            "p.add_argument('--x-y')\n",
-            "",
-            &["extra flag --x-y - c.py:1"],
-        );
-        check(
-            "raise ToolError('no such file here')\n",
-            "raise ToolError('no such file: there')\n",
+            "if arg.startswith('--'):\n    pass\nFLAGS = {'cwd': 1}\n",
+            "p.add_argument('--work-dir')\n",
             &[],
         );
         check(
-            "raise ToolError('no such file')\n",
-            "raise ToolError('binary content refused')\n",
+            "p.add_argument('--cwd', default=5)\n",
+            "p.add_argument('--work-dir', default=7)\n",
+            &["differs flag t.py:1 c.py:1 flags.where.cwd"],
+        );
+        check(
+            "raise ToolError('the file does not exist')\n",
+            "raise ToolError('file does not exist: {}')\n",
+            &[],
+        );
+        check(
+            "raise ToolError('the file does not exist')\n",
+            "raise ToolError('binary content of the file')\n",
             &[
-                "missing error binary content refus t.py:1 -",
-                "extra error fil - c.py:1",
-            ],
-        );
-        check(
-            "MAX_LINES = 5\n",
-            "\nMAX_LINES = 9\n",
-            &["differs limit lin max t.py:2 c.py:1"],
-        );
-        check("MAX_LINES = 9\n", "MAX_LINES = 9\n", &[]);
-        check(
-            "T = {'name': 'read', 'parameters': {'properties': {'limit': {'type': 'integer', 'minimum': 1}}}}\n",
-            "T = {'name': 'ReadFile', 'parameters': {'properties': {'n_lines': {'type': 'integer', 'minimum': 0}}}}\n",
-            &["differs parameter read.limit t.py:1 c.py:1"],
-        );
-        check(
-            "try:\n    f()\nexcept OSError:\n    pass\n",
-            "try:\n    f()\nexcept UnicodeDecodeError:\n    pass\n",
-            &[
-                "extra handler OSError - c.py:3",
-                "missing handler UnicodeDecodeError t.py:3 -",
+                "missing error t.py:1 - tools.read.binary",
+                "extra error - c.py:1 tools.read.missing",
             ],
         );
     }
 
     #[test]
-    fn an_id_outlives_a_moved_line() {
-        let found = |text: &str| {
-            let units = units(Path::new("t.py"), text);
-            let module = vec!["tools.read".to_owned(); units.len()];
-            let none = Tree {
-                units: &[],
-                placement: &[],
-            };
-            let target = Tree {
-                units: &units,
-                placement: &module,
-            };
-            let all = differences(none, target, &Aliases::default(), 0.5);
-            id("kimi", "tools.read", &all[0])
+    fn boundaries_of_one_clause_are_held_against_each_other() {
+        let check = |candidate: &str, target: &str, expected: &[&str]| {
+            assert_eq!(
+                compared(candidate, target),
+                expected,
+                "{candidate} | {target}"
+            );
         };
-        let here = found("raise ToolError('no such file')\n");
-        assert_eq!(here, found("\n\n\nraise ToolError('no such file')\n"));
-        assert_ne!(here, found("raise ToolError('no such directory')\n"));
-        assert!(here.starts_with("kimi/tools.read/error-"), "{here}");
+        let limit = |n: u32| format!("READ_LINES_LIMIT = {n}\n");
+        check(&limit(1000), &limit(1000), &[]);
+        check(
+            &limit(2000),
+            &limit(1000),
+            &["differs limit t.py:1 c.py:1 tools.read.large"],
+        );
+        let lines =
+            |n: u32| format!("if read_lines > {n}:\n    return 'too many lines of files'\n");
+        check(&lines(5), &lines(5), &[]);
+        check(
+            &lines(5),
+            &lines(6),
+            &["differs check t.py:1 c.py:1 tools.read.large"],
+        );
+        let handler = |ends: &str| {
+            format!("try:\n    decode_binary_content(x)\nexcept UnicodeDecodeError:\n    {ends}\n")
+        };
+        check(&handler("raise"), &handler("raise"), &[]);
+        check(
+            &handler("raise"),
+            &handler("pass"),
+            &["differs handler t.py:3 c.py:3 tools.read.binary"],
+        );
+        let all = "try:\n    decode_binary_content(x)\nexcept Exception:\n    raise\n";
+        check(all, &handler("pass"), &[]);
+    }
+
+    #[test]
+    fn what_is_missing_is_shown_with_the_function_where_it_would_be() {
+        let candidate = "def decode_binary_content():\n    'The content of a binary file.'\n";
+        let found = compared(candidate, "raise ToolError('binary content of the file')\n");
+        assert_eq!(found, ["missing error t.py:1 c.py:1 tools.read.binary"]);
+    }
+
+    #[test]
+    fn an_id_outlives_a_moved_line() {
+        let found = |key: &str, line: usize| Found {
+            kind: FactKind::Error,
+            side: Side::Missing,
+            module: "tools.read".to_owned(),
+            definition: format!("t.py:{line}"),
+            key: key.to_owned(),
+            target: Some(Sight {
+                place: format!("t.py:{line}"),
+                shown: key.to_owned(),
+            }),
+            candidate: None,
+            clauses: Vec::new(),
+        };
+        let id = |found: &Found| id("kimi", "tools.read", found);
+        assert_eq!(id(&found("no such file", 1)), id(&found("no such file", 4)));
+        assert_ne!(id(&found("no such file", 1)), id(&found("no file", 1)));
+        assert!(id(&found("no such file", 1)).starts_with("kimi/tools.read/error-"));
     }
 }

@@ -1,13 +1,22 @@
 //! Comparison of two source trees on the boundaries of the document's features.
 //!
-//! [`python`] reads what a source handles, [`partition`] places it in modules, [`differences`] lists module by
-//! module what one side has and the other lacks, [`derivation`] traces each difference to a clause.
+//! [`source`] is what is read from a tree, [`partition`] groups it by the document's features, [`attribution`] says
+//! from which clause a thing follows, [`differences`] lists what one side has and the other has not or has otherwise.
 
 pub mod aliases;
-pub mod derivation;
+pub mod attribution;
 pub mod differences;
+pub mod likeness;
+mod limits;
 pub mod partition;
-pub mod python;
+mod python;
+mod python_branches;
 mod python_facts;
 mod python_tools;
-pub mod terms;
+mod script;
+mod script_facts;
+pub mod source;
+mod syntax;
+mod terms;
+pub mod tokens;
+mod written;

@@ -1,17 +1,20 @@
-//! The modules of a source tree, by the features of the document.
+//! The groups of a source tree, by the features of the document.
 //!
-//! Each `chapter.feature` is a module. A feature has a vector of words from its clauses, a unit of source one from
-//! its names, the names of what it handles, and its texts; rare words weigh more. A unit belongs to the feature
-//! whose vector points most nearly into the same direction (cosine), else to that of its file, else to none.
+//! Each `chapter.feature` is a group. A feature has a vector of tokens from its clauses, a unit of source one from its
+//! names, what it handles, what it calls and imports, and its texts; rare tokens weigh more. A unit serves the features
+//! whose vectors point most nearly into the same direction (cosine), else those of its file, else none. A correction
+//! that a person wrote decides over that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use serde::Deserialize;
+use globset::Glob;
+use serde::{Deserialize, Serialize};
 
 use super::aliases::Aliases;
-use super::python::Unit;
-use super::terms::terms;
+use super::attribution::{ClauseWeights, bag_of, feature_of};
+use super::source::Unit;
+use super::tokens::{Bag, Words};
 use crate::domain::difference::{FactKind, OUTSIDE};
 use crate::domain::document::Document;
 
@@ -21,69 +24,99 @@ use crate::domain::document::Document;
 pub struct Evidence {
     /// Words of the file's path.
     pub file: f64,
-    /// Words of the names of classes and functions.
+    /// Words of the names of classes and functions, and of what they say about themselves.
     pub definition: f64,
     /// Commands, flags, tools and parameters, under their names in the document.
     pub name: f64,
-    /// Messages of errors, and names of exceptions and limits.
+    /// Messages of errors, conditions, and names of exceptions and limits.
     pub message: f64,
+    /// Names of what is called and imported.
+    pub call: f64,
     /// Other texts.
     pub text: f64,
-    /// A unit nearer than this to no feature is placed where its file is.
+    /// A unit nearer than this to no feature is placed where its file is, when that has no more lines than these.
     pub least: f64,
+    pub file_lines: usize,
+    /// Further groups must be this near, as a part of the nearest (0 to 1).
+    pub further: f64,
+}
+
+/// A feature that a unit serves.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Group {
+    /// `chapter.feature`.
+    pub name: String,
+    /// Cosine, 0 to 1; 1 where a person said so.
+    pub score: f64,
+    /// The tokens that weigh most.
+    pub because: Vec<String>,
+}
+
+/// The groups of each unit, the nearest first; none where nothing is near, [`OUTSIDE`] where a person said so.
+pub type Placement = Vec<Vec<Group>>;
+
+/// What a person wrote about the groups of some units.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Correction {
+    /// A candidate or a target, with or without its version; every one when left out.
+    pub source: Option<String>,
+    /// A glob on the path below the tree.
+    pub path: String,
+    /// A glob on the name of the unit; every one when left out.
+    pub unit: Option<String>,
+    /// Instead of what was calculated; empty: outside.
+    pub groups: Vec<String>,
+}
+
+/// The file of corrections.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Corrections {
+    pub correction: Vec<Correction>,
 }
 
 /// The features of a document, ready to place units.
 #[derive(Debug)]
-pub struct Features {
-    vectors: BTreeMap<String, Vector>,
-    /// How many features use a word.
+pub struct Features<'d> {
+    vectors: BTreeMap<String, Bag>,
+    /// How many features use a token.
     n_using: BTreeMap<String, usize>,
+    words: &'d Words<'d>,
 }
-
-/// Where each unit belongs: the index of a unit → the name of its module.
-pub type Placement = Vec<String>;
-
-/// Words with their weights, of length 1.
-type Vector = BTreeMap<String, f64>;
 
 /// A feature's own name weighs more than what is written about it.
 const NAME: f64 = 6.0;
-const POINT: f64 = 2.0;
-const SYNTAX: f64 = 2.0;
-const PROSE: f64 = 1.0;
+/// A unit serves at most so many.
+const N_GROUPS: usize = 3;
+const N_BECAUSE: usize = 4;
 
-impl Features {
-    pub fn of(document: &Document) -> Self {
-        let mut counted: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
+impl<'d> Features<'d> {
+    pub fn of(document: &Document, words: &'d Words<'d>, weights: &ClauseWeights) -> Self {
+        let mut counted: BTreeMap<String, Bag> = BTreeMap::new();
         for clause in document.clauses() {
-            let parts: Vec<&str> = clause.id.as_str().split('.').collect();
-            let words = counted
-                .entry(format!("{}.{}", parts[0], parts[1]))
-                .or_default();
-            // The name counts once for the feature, not once for each of its clauses.
-            if words.is_empty() {
-                add(words, parts[0], POINT);
-                add(words, parts[1], NAME);
+            let feature = feature_of(&clause.id);
+            let bag = counted.entry(feature.clone()).or_default();
+            for (token, weight) in bag_of(clause, words, weights) {
+                *bag.entry(token).or_default() += weight;
             }
-            add(words, parts[2], POINT);
-            add(words, &clause.syntax, SYNTAX);
-            add(words, &clause.meaning, PROSE);
-            add(words, &clause.behaviour, PROSE);
+            let name = feature.split('.').nth(1).unwrap_or_default();
+            words.add(bag, name, NAME);
         }
         let mut n_using: BTreeMap<String, usize> = BTreeMap::new();
-        for words in counted.values() {
-            for word in words.keys() {
-                *n_using.entry(word.clone()).or_default() += 1;
+        for bag in counted.values() {
+            for token in bag.keys() {
+                *n_using.entry(token.clone()).or_default() += 1;
             }
         }
         let mut features = Self {
             vectors: BTreeMap::new(),
             n_using,
+            words,
         };
         features.vectors = counted
             .iter()
-            .map(|(feature, words)| (feature.clone(), features.vector(words, counted.len())))
+            .map(|(feature, bag)| (feature.clone(), features.vector(bag, counted.len())))
             .collect();
         features
     }
@@ -92,57 +125,77 @@ impl Features {
         self.vectors.keys().map(String::as_str)
     }
 
-    /// The module of each unit; [`OUTSIDE`] where neither the unit nor its file is near a feature.
+    /// The groups of each unit.
     pub fn place(&self, units: &[Unit], aliases: &Aliases, evidence: &Evidence) -> Placement {
-        let mut of_files: BTreeMap<&PathBuf, BTreeMap<String, f64>> = BTreeMap::new();
+        let mut of_files: BTreeMap<&PathBuf, Bag> = BTreeMap::new();
+        let mut lines: BTreeMap<&PathBuf, usize> = BTreeMap::new();
         let mut of_units = Vec::new();
         for unit in units {
-            let words = words_of(unit, aliases, evidence);
+            let bag = self.tokens_of(unit, aliases, evidence);
+            *lines.entry(&unit.file).or_default() += unit.n_lines;
             let file = of_files.entry(&unit.file).or_default();
-            for (word, weight) in &words {
-                *file.entry(word.clone()).or_default() += weight;
+            for (token, weight) in &bag {
+                *file.entry(token.clone()).or_default() += weight;
             }
-            of_units.push(words);
+            of_units.push(bag);
         }
-        let files: BTreeMap<&PathBuf, Option<&str>> = of_files
+        let files: BTreeMap<&PathBuf, Vec<Group>> = of_files
             .iter()
-            .map(|(file, words)| (*file, self.nearest(words, evidence.least)))
+            .map(|(file, bag)| (*file, self.nearest(bag, evidence)))
             .collect();
         units
             .iter()
             .zip(&of_units)
-            .map(|(unit, words)| {
-                self.nearest(words, evidence.least)
-                    .or(files[&unit.file])
-                    .unwrap_or(OUTSIDE)
-                    .to_owned()
+            .map(|(unit, bag)| {
+                let own = self.nearest(bag, evidence);
+                // A long file has many matters.
+                if own.is_empty() && lines[&unit.file] <= evidence.file_lines {
+                    files[&unit.file].clone()
+                } else {
+                    own
+                }
             })
             .collect()
     }
 
-    fn nearest(&self, words: &BTreeMap<String, f64>, least: f64) -> Option<&str> {
-        let vector = self.vector(words, self.vectors.len());
-        let mut best: Option<(&str, f64)> = None;
+    fn nearest(&self, bag: &Bag, evidence: &Evidence) -> Vec<Group> {
+        let vector = self.vector(bag, self.vectors.len());
+        let mut near: Vec<Group> = Vec::new();
         for (feature, theirs) in &self.vectors {
-            let cosine: f64 = vector
+            let mut parts: Vec<(f64, &String)> = vector
                 .iter()
-                .filter_map(|(word, weight)| Some(weight * theirs.get(word)?))
-                .sum();
-            if cosine >= least && best.is_none_or(|(_, most)| cosine > most) {
-                best = Some((feature, cosine));
+                .filter_map(|(token, weight)| Some((weight * theirs.get(token)?, token)))
+                .collect();
+            let score: f64 = parts.iter().map(|(part, _)| part).sum();
+            if score < evidence.least {
+                continue;
             }
+            parts.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+            let because = parts
+                .iter()
+                .take(N_BECAUSE)
+                .map(|(_, token)| (*token).clone());
+            near.push(Group {
+                name: feature.clone(),
+                score: (score * 1000.0).round() / 1000.0,
+                because: because.collect(),
+            });
         }
-        best.map(|(feature, _)| feature)
+        near.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.name.cmp(&b.name)));
+        let most = near.first().map_or(0.0, |group| group.score);
+        near.retain(|group| group.score >= evidence.further * most);
+        near.truncate(N_GROUPS);
+        near
     }
 
-    /// Weights damped, rare words raised, length 1. Words that no feature uses count for the length only.
-    fn vector(&self, words: &BTreeMap<String, f64>, n_features: usize) -> Vector {
-        let mut vector: Vector = words
+    /// Weights damped, rare tokens raised, length 1. Tokens that no feature uses count for the length only.
+    fn vector(&self, bag: &Bag, n_features: usize) -> Bag {
+        let mut vector: Bag = bag
             .iter()
-            .map(|(word, count)| {
-                let n_using = self.n_using.get(word).copied().unwrap_or(1);
+            .map(|(token, count)| {
+                let n_using = self.n_using.get(token).copied().unwrap_or(1);
                 let rare = (1.0 + n_features as f64 / n_using as f64).ln();
-                (word.clone(), (1.0 + count).ln() * rare)
+                (token.clone(), (1.0 + count).ln() * rare)
             })
             .collect();
         let length = vector
@@ -155,61 +208,140 @@ impl Features {
         }
         vector
     }
-}
 
-fn add(words: &mut BTreeMap<String, f64>, text: &str, weight: f64) {
-    for word in terms(text) {
-        *words.entry(word).or_default() += weight;
-    }
-}
-
-fn words_of(unit: &Unit, aliases: &Aliases, evidence: &Evidence) -> BTreeMap<String, f64> {
-    let mut words = BTreeMap::new();
-    add(
-        &mut words,
-        &unit.file.with_extension("").to_string_lossy(),
-        evidence.file,
-    );
-    add(&mut words, &unit.name, evidence.definition);
-    // A class `ReadFile` is evidence for `read` when the document calls the tool so.
-    for part in unit.name.split('.').chain(
-        unit.file
+    fn tokens_of(&self, unit: &Unit, aliases: &Aliases, evidence: &Evidence) -> Bag {
+        let mut bag = Bag::new();
+        let mut count = |text: &str, weight: f64| {
+            for (token, sort) in self.words.bag(text) {
+                *bag.entry(token).or_default() += sort * weight;
+            }
+        };
+        count(
+            &unit.file.with_extension("").to_string_lossy(),
+            evidence.file,
+        );
+        count(&unit.name, evidence.definition);
+        count(&unit.about, evidence.definition);
+        // A class `ReadFile` is evidence for `read` when the document calls the tool so.
+        let path = unit.file.with_extension("");
+        let parts = path.iter().filter_map(|part| part.to_str());
+        for part in unit.name.split('.').chain(parts) {
+            let canonical = aliases.canonical(FactKind::Tool, part);
+            if canonical != part.to_lowercase() {
+                count(&canonical, evidence.name);
+            }
+        }
+        let facts: BTreeSet<(FactKind, &str)> = unit
+            .facts
             .iter()
-            .filter_map(|part| part.to_str())
-            .map(|part| part.trim_end_matches(".py")),
-    ) {
-        let canonical = aliases.canonical(FactKind::Tool, part);
-        if canonical != part.to_lowercase() {
-            add(&mut words, &canonical, evidence.name);
+            .map(|fact| (fact.kind, fact.key.as_str()))
+            .collect();
+        for (kind, key) in facts {
+            if kind.is_named() {
+                count(&aliases.canonical(kind, key), evidence.name);
+            } else {
+                count(key, evidence.message);
+            }
         }
-    }
-    let facts: BTreeSet<(FactKind, &str)> = unit
-        .facts
-        .iter()
-        .map(|fact| (fact.kind, fact.key.as_str()))
-        .collect();
-    for (kind, key) in facts {
-        if kind.is_named() {
-            add(&mut words, &aliases.canonical(kind, key), evidence.name);
-        } else {
-            add(&mut words, key, evidence.message);
+        let calls: BTreeSet<&String> = unit.calls.iter().collect();
+        for call in calls {
+            count(call, evidence.call);
         }
+        for text in &unit.strings {
+            count(text, evidence.text);
+        }
+        bag
     }
-    for text in &unit.strings {
-        add(&mut words, text, evidence.text);
+}
+
+impl Corrections {
+    /// Puts the groups that a person wrote in place of what was calculated for the tree of this name; a later
+    /// correction decides over an earlier one. Returns which units it was.
+    pub fn apply(
+        &self,
+        source: &str,
+        units: &[Unit],
+        placement: &mut Placement,
+    ) -> Result<BTreeSet<usize>, globset::Error> {
+        let mut corrected = BTreeSet::new();
+        for correction in &self.correction {
+            let is_named = correction.source.as_ref().is_none_or(|named| {
+                named == source || source.split('@').next() == Some(named.as_str())
+            });
+            if !is_named {
+                continue;
+            }
+            let path = Glob::new(&correction.path)?.compile_matcher();
+            let name = match &correction.unit {
+                Some(unit) => Some(Glob::new(unit)?.compile_matcher()),
+                None => None,
+            };
+            for (idx, unit) in units.iter().enumerate() {
+                let is_meant = path.is_match(&unit.file)
+                    && name.as_ref().is_none_or(|name| name.is_match(&unit.name));
+                if is_meant {
+                    let group = |name: &String| Group {
+                        name: name.clone(),
+                        score: 1.0,
+                        because: Vec::new(),
+                    };
+                    placement[idx] = match correction.groups.as_slice() {
+                        [] => vec![group(&OUTSIDE.to_owned())],
+                        groups => groups.iter().map(group).collect(),
+                    };
+                    corrected.insert(idx);
+                }
+            }
+        }
+        Ok(corrected)
     }
-    words
+
+    /// The first group that is no feature of the document.
+    pub fn unknown(&self, features: &Features<'_>) -> Option<&str> {
+        self.correction
+            .iter()
+            .flat_map(|correction| &correction.groups)
+            .find(|group| !features.vectors.contains_key(*group))
+            .map(String::as_str)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use super::super::python::units;
+    use super::super::source::units;
+    use super::super::tokens::Weights;
     use super::*;
     use crate::domain::document::Chapter;
 
-    fn features() -> Features {
+    const WEIGHTS: Weights = Weights {
+        word: 1.0,
+        identifier: 2.0,
+        number: 2.0,
+        flag: 3.0,
+    };
+    const CLAUSE: ClauseWeights = ClauseWeights {
+        id: 2.0,
+        syntax: 2.0,
+        meaning: 1.0,
+        behaviour: 1.0,
+        code: 1.0,
+        length: 0.0,
+    };
+    const EVIDENCE: Evidence = Evidence {
+        file: 2.0,
+        definition: 3.0,
+        name: 3.0,
+        message: 1.0,
+        call: 0.3,
+        text: 0.5,
+        least: 0.1,
+        file_lines: 300,
+        further: 0.7,
+    };
+
+    fn document() -> Document {
         let clause = |id: &str, text: &str| {
             format!(
                 "### {id} · ordinary\n**Syntax** `x`\n**Meaning** {text}\n**Behaviour** {text}\n**Channels** exit\n\n"
@@ -222,59 +354,98 @@ mod tests {
             clause("tools.todo.replace", "the list of things to do"),
         );
         let chapter = Chapter::parse(Path::new("02-tools.md"), &markdown).expect("parses");
-        Features::of(&Document {
+        Document {
             chapters: vec![chapter],
-        })
-    }
-
-    fn evidence() -> Evidence {
-        Evidence {
-            file: 2.0,
-            definition: 3.0,
-            name: 3.0,
-            message: 1.0,
-            text: 0.5,
-            least: 0.1,
         }
     }
 
+    fn names(placement: &Placement) -> Vec<Vec<&str>> {
+        fn of_unit(groups: &[Group]) -> Vec<&str> {
+            groups.iter().map(|group| group.name.as_str()).collect()
+        }
+        placement.iter().map(|groups| of_unit(groups)).collect()
+    }
+
     #[test]
-    fn a_unit_goes_to_its_feature_else_with_its_file_else_outside() {
+    fn a_unit_goes_to_its_features_else_with_its_file_else_outside() {
         let aliases: Aliases = toml::from_str("[tools]\nread = [\"ViewFile\"]\n").expect("parses");
-        let features = features();
-        let check = |file: &str, text: &str, expected: &[&str]| {
+        let words = Words::new(&BTreeMap::new(), &WEIGHTS);
+        let features = Features::of(&document(), &words, &CLAUSE);
+        let check = |file: &str, text: &str, expected: &[&[&str]]| {
             let units = units(Path::new(file), text);
-            assert_eq!(
-                features.place(&units, &aliases, &evidence()),
-                expected,
-                "{file}"
-            );
+            let placement = features.place(&units, &aliases, &EVIDENCE);
+            assert_eq!(names(&placement), expected, "{file}");
         };
         check(
             "tools/search.py",
             "def grep(expression):\n    'regular expression'\n",
-            &["tools.grep", "tools.grep"],
+            &[&["tools.grep"], &["tools.grep"]],
         );
         check(
             "view.py",
             "class ViewFile:\n    pass\n",
-            &["tools.read", "tools.read"],
+            &[&["tools.read"], &["tools.read"]],
         );
         check(
             "net/socket.py",
             "def connect():\n    'handshake'\n",
-            &[OUTSIDE, OUTSIDE],
+            &[&[], &[]],
+        );
+        check(
+            "both.py",
+            "def read_offset_grep_expression():\n    pass\n",
+            &[&["tools.read", "tools.grep"], &["tools.read", "tools.grep"]],
         );
     }
 
     #[test]
+    fn a_person_decides_over_what_was_calculated() {
+        let words = Words::new(&BTreeMap::new(), &WEIGHTS);
+        let features = Features::of(&document(), &words, &CLAUSE);
+        let units = units(
+            Path::new("a/b.py"),
+            "def grep():\n    pass\n\ndef todo():\n    pass\n",
+        );
+        let calculated = features.place(&units, &Aliases::default(), &EVIDENCE);
+        let check = |text: &str, expected: &[&str]| {
+            let corrections: Corrections = toml::from_str(text).expect("parses");
+            let mut placement = calculated.clone();
+            corrections
+                .apply("kimi@1.0", &units, &mut placement)
+                .expect("globs");
+            let grep: Vec<&str> = names(&placement)[1].clone();
+            assert_eq!(grep, expected, "{text}");
+        };
+        let correction = |rest: &str| format!("[[correction]]\npath = \"a/*.py\"\n{rest}\n");
+        check("", &["tools.grep"]);
+        check(&correction("groups = [\"tools.read\"]"), &["tools.read"]);
+        check(&correction("groups = []"), &[OUTSIDE]);
+        check(
+            &correction("groups = [\"tools.read\"]\nsource = \"kimi\""),
+            &["tools.read"],
+        );
+        check(
+            &correction("groups = [\"tools.read\"]\nsource = \"other\""),
+            &["tools.grep"],
+        );
+        check(
+            &correction("groups = [\"tools.read\"]\nunit = \"tod*\""),
+            &["tools.grep"],
+        );
+        let wrong: Corrections =
+            toml::from_str(&correction("groups = [\"tools.nothing\"]")).expect("parses");
+        assert_eq!(wrong.unknown(&features), Some("tools.nothing"));
+    }
+
+    #[test]
     fn the_order_of_units_changes_nothing() {
-        let features = features();
+        let words = Words::new(&BTreeMap::new(), &WEIGHTS);
+        let features = Features::of(&document(), &words, &CLAUSE);
         let text = "def grep():\n    pass\n\ndef todo_list():\n    pass\n";
         let mut units = units(Path::new("a.py"), text);
-        let forward = features.place(&units, &Aliases::default(), &evidence());
+        let forward = features.place(&units, &Aliases::default(), &EVIDENCE);
         units.reverse();
-        let mut backward = features.place(&units, &Aliases::default(), &evidence());
+        let mut backward = features.place(&units, &Aliases::default(), &EVIDENCE);
         backward.reverse();
         assert_eq!(forward, backward);
     }

@@ -1,42 +1,15 @@
 //! Python source cut into units, each with its words and with what it handles.
 //!
-//! A unit is a function, a method, the body of a class without its methods, or what a file does outside them.
-//! Which expressions count as facts is in `python_facts`.
+//! Which expressions count as facts is in `python_facts`, `python_tools` and `python_branches`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tree_sitter::{Node, Parser};
 
 use super::python_facts;
-use crate::domain::difference::FactKind;
-
-/// A thing that a unit handles.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Fact {
-    pub kind: FactKind,
-    /// What it is compared by: a name, a message, an exception, the name of a constant.
-    pub key: String,
-    /// As the source says it.
-    pub shown: String,
-    /// For limits: the number.
-    pub number: Option<i64>,
-    /// For parameters: `type`, `default`, `minimum`, `maximum`, `required`, as far as the source tells.
-    pub bounds: BTreeMap<String, String>,
-    pub line: usize,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unit {
-    /// Below the root of the tree.
-    pub file: PathBuf,
-    /// `Class.method`, `function`, `Class`; empty for what stands outside.
-    pub name: String,
-    pub line: usize,
-    pub n_lines: usize,
-    pub strings: Vec<String>,
-    pub facts: Vec<Fact>,
-}
+use super::source::Unit;
+use super::syntax::{each, line};
 
 /// Cuts one file into its units, in the order of the source.
 ///
@@ -69,6 +42,10 @@ pub(super) struct Source<'t> {
     numbers: BTreeMap<String, i64>,
     /// Classes at the top of the file by name.
     pub(super) classes: BTreeMap<String, Node<'t>>,
+    /// By line.
+    comments: BTreeMap<usize, &'t str>,
+    /// It asks whether a text begins with a dash: it reads a command line itself.
+    pub(super) reads_arguments: bool,
 }
 
 impl<'t> Source<'t> {
@@ -77,7 +54,16 @@ impl<'t> Source<'t> {
             text,
             numbers: BTreeMap::new(),
             classes: BTreeMap::new(),
+            comments: BTreeMap::new(),
+            reads_arguments: ["startswith(\"-", "startswith('-", "lstrip(\"-", "lstrip('-"]
+                .iter()
+                .any(|asked| text.contains(asked)),
         };
+        each(root, &mut |node| {
+            if node.kind() == "comment" {
+                source.comments.insert(line(node), &text[node.byte_range()]);
+            }
+        });
         let mut cursor = root.walk();
         for statement in root.named_children(&mut cursor) {
             let statement = undecorated(statement);
@@ -92,6 +78,17 @@ impl<'t> Source<'t> {
             }
         }
         source
+    }
+
+    /// The comments on this line and on the two above.
+    pub(super) fn comments(&self, line: usize) -> String {
+        let near = self.comments.range(line.saturating_sub(2)..=line);
+        near.map(|(_, text)| *text).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What stands between two nodes.
+    pub(super) fn between(&self, left: Node<'_>, right: Node<'_>) -> &'t str {
+        &self.text[left.end_byte()..right.start_byte()]
     }
 
     pub(super) fn text(&self, node: Node<'_>) -> &'t str {
@@ -194,10 +191,6 @@ pub(super) fn undecorated(node: Node<'_>) -> Node<'_> {
     }
 }
 
-pub(super) fn line(node: Node<'_>) -> usize {
-    node.start_position().row + 1
-}
-
 struct Walk<'t> {
     source: Source<'t>,
     units: Vec<Unit>,
@@ -220,6 +213,14 @@ impl<'t> Walk<'t> {
                 let mut name: Vec<&str> = self.classes.clone();
                 name.push(self.source.field(node, "name"));
                 unit_idx = self.open(node, name.join("."));
+            }
+            "call" => {
+                let callee = self.source.field(node, "function");
+                self.units[unit_idx].calls.push(callee.to_owned());
+            }
+            "import_statement" | "import_from_statement" => {
+                let imported = self.source.text(node);
+                self.units[unit_idx].calls.push(imported.to_owned());
             }
             "string" => {
                 if let Some(text) = self.source.string(node) {
@@ -244,11 +245,23 @@ impl<'t> Walk<'t> {
         self.units[unit_idx].name == self.classes.join(".")
     }
 
+    /// Its first sentence, with the comments above the definition.
+    fn docstring(&self, node: Node<'_>) -> String {
+        let text = node
+            .child_by_field_name("body")
+            .and_then(|body| body.named_child(0)?.named_child(0))
+            .and_then(|first| self.source.string(first))
+            .unwrap_or_default();
+        let sentence = text.split("\n\n").next().unwrap_or_default();
+        format!("{sentence} {}", self.source.comments(line(node)))
+    }
+
     fn open(&mut self, node: Node<'_>, name: String) -> usize {
         let n_lines = node.end_position().row - node.start_position().row + 1;
         let file = self.units[0].file.clone();
         let mut unit = Unit::new(&file, &name, line(node));
         unit.n_lines = n_lines;
+        unit.about = self.docstring(node);
         // A method's lines are no longer those of its class.
         if let Some(class) = self.classes.last()
             && name != self.classes.join(".")
@@ -262,19 +275,6 @@ impl<'t> Walk<'t> {
         }
         self.units.push(unit);
         self.units.len() - 1
-    }
-}
-
-impl Unit {
-    fn new(file: &Path, name: &str, line: usize) -> Self {
-        Self {
-            file: file.to_path_buf(),
-            name: name.to_owned(),
-            line,
-            n_lines: 0,
-            strings: Vec::new(),
-            facts: Vec::new(),
-        }
     }
 }
 

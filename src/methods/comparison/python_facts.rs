@@ -8,9 +8,12 @@ use std::collections::BTreeMap;
 
 use tree_sitter::Node;
 
-use super::python::{Fact, Source, line, undecorated};
-use super::python_tools;
+use super::limits::limit;
+use super::python::{Source, undecorated};
+use super::source::Fact;
+use super::syntax::{last, line};
 use super::terms::terms;
+use super::{python_branches, python_tools};
 use crate::domain::difference::FactKind;
 
 /// Adds what this node shows by itself; its children are asked on their own.
@@ -22,9 +25,15 @@ pub(super) fn of(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
         "dictionary" => python_tools::of_schema(source, node, facts),
         "assignment" => of_assignment(source, node, facts),
         "default_parameter" | "typed_default_parameter" => of_default(source, node, facts),
-        "raise_statement" => of_raise(source, node, facts),
-        "except_clause" => of_handler(source, node, facts),
-        "string" => of_slash(source, node, facts),
+        "keyword_argument" => of_keyword(source, node, facts),
+        "raise_statement" => python_branches::of_raise(source, node, facts),
+        "except_clause" => python_branches::of_handler(source, node, facts),
+        "if_statement" | "elif_clause" => python_branches::of_check(source, node, facts),
+        "conditional_expression" => python_branches::of_choice(source, node, facts),
+        "string" => {
+            of_slash(source, node, facts);
+            of_table(source, node, facts);
+        }
         _ => {}
     }
 }
@@ -35,19 +44,7 @@ pub(super) fn fact(
     shown: impl Into<String>,
     node: Node<'_>,
 ) -> Fact {
-    Fact {
-        kind,
-        key: key.into(),
-        shown: shown.into(),
-        number: None,
-        bounds: BTreeMap::new(),
-        line: line(node),
-    }
-}
-
-/// The last part of a dotted name.
-pub(super) fn last(name: &str) -> &str {
-    name.rsplit('.').next().unwrap_or(name).trim()
+    Fact::new(kind, key, shown, line(node))
 }
 
 /// Positional arguments, and keyword arguments by name.
@@ -129,11 +126,16 @@ fn of_call(source: &Source<'_>, call: Node<'_>, facts: &mut Vec<Fact>) {
                 );
             }
             let has_long = names.iter().any(|name| name.starts_with("--"));
+            let bounds = flag_bounds(source, &positional, &keywords);
             facts.extend(
                 names
                     .into_iter()
                     .filter(|name| name.starts_with("--") || !has_long)
-                    .map(|name| fact(FactKind::Flag, &name, &name, call)),
+                    .map(|name| {
+                        let mut flag = fact(FactKind::Flag, &name, &name, call);
+                        flag.bounds = bounds.clone();
+                        flag
+                    }),
             );
         }
         _ if is_exception(callee) => {
@@ -142,7 +144,7 @@ fn of_call(source: &Source<'_>, call: Node<'_>, facts: &mut Vec<Fact>) {
                 .and_then(|value| source.string(*value))
                 .or(first);
             if let Some(message) = message.filter(|message| !terms(message).is_empty()) {
-                facts.push(fact(FactKind::Error, &message, &message, call));
+                facts.push(python_branches::error(source, call, &message, &message));
             }
         }
         _ => {
@@ -154,13 +156,13 @@ fn of_call(source: &Source<'_>, call: Node<'_>, facts: &mut Vec<Fact>) {
                 .any(|word| opening.starts_with(word))
                 && terms(&text).len() > 1
             {
-                facts.push(fact(FactKind::Error, &text, &text, call));
+                facts.push(python_branches::error(source, call, &text, &text));
             }
         }
     }
 }
 
-fn is_exception(name: &str) -> bool {
+pub(super) fn is_exception(name: &str) -> bool {
     name.starts_with(char::is_uppercase) && (name.ends_with("Error") || name.ends_with("Exception"))
 }
 
@@ -170,7 +172,7 @@ fn command(name: &str, node: Node<'_>) -> Fact {
 
 fn exit_code(number: i64, shown: &str, node: Node<'_>) -> Fact {
     let mut fact = fact(FactKind::ExitCode, number.to_string(), shown, node);
-    fact.number = Some(number);
+    fact.value = Some(number.to_string());
     fact
 }
 
@@ -269,6 +271,7 @@ fn of_assignment(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
         );
     }
     let Some(number) = source.number(value) else {
+        facts.extend(decimal(source, name, value));
         return;
     };
     // A constant, or a member of an enumeration of exit codes.
@@ -282,118 +285,94 @@ fn of_assignment(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
     {
         facts.push(exit_code(number, &format!("{name} = {number}"), node));
     } else {
-        facts.extend(limit(name, number, node));
+        facts.extend(limit(name, number, line(node)));
     }
 }
 
 fn of_default(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
-    let number = node
-        .child_by_field_name("value")
-        .and_then(|value| source.number(value));
-    if let Some(number) = number {
-        facts.extend(limit(source.field(node, "name"), number, node));
+    let name = source.field(node, "name");
+    if let Some(value) = node.child_by_field_name("value") {
+        match source.number(value) {
+            Some(number) => facts.extend(limit(name, number, line(node))),
+            None => facts.extend(decimal(source, name, value)),
+        }
     }
 }
 
-/// A constant in capitals, or another name that speaks of a limit. 0, 1 and negative numbers limit nothing.
-fn limit(name: &str, number: i64, node: Node<'_>) -> Option<Fact> {
-    const WORDS: &[&str] = &[
-        "max",
-        "min",
-        "limit",
-        "timeout",
-        "retries",
-        "size",
-        "count",
-        "depth",
-        "cap",
-        "window",
-        "budget",
-        "threshold",
-        "ttl",
-        "interval",
-        "length",
-        "steps",
-        "turns",
-        "attempts",
-        "lines",
-        "chars",
-        "bytes",
-        "tokens",
-        "seconds",
+/// `wait_exponential(min=4, max=60)`: a number that is given under the name of a limit.
+fn of_keyword(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
+    let callee = std::iter::successors(node.parent(), |inner| inner.parent())
+        .take(2)
+        .find(|outer| outer.kind() == "call")
+        .map_or("", |call| last(source.field(call, "function")));
+    let name = source.field(node, "name");
+    let is_schema = ["Field", "Option", "add_argument", "Argument"].contains(&callee);
+    if let Some(number) = node
+        .child_by_field_name("value")
+        .and_then(|value| source.number(value))
+        && !is_schema
+        && let Some(mut found) = limit(name, number, line(node))
+    {
+        found.key = format!("{callee} {name}");
+        found.shown = format!("{callee}({name}={number})");
+        facts.push(found);
+    }
+}
+
+/// A flag's `default`, `minimum`, `maximum` and `required`.
+fn flag_bounds(
+    source: &Source<'_>,
+    positional: &[Node<'_>],
+    keywords: &BTreeMap<String, Node<'_>>,
+) -> BTreeMap<String, String> {
+    // `typer.Option(5, "--n", min=1)`; with `add_argument` a number in front has no meaning.
+    let front = positional.first().copied();
+    let given = [
+        ("default", keywords.get("default").copied().or(front)),
+        ("minimum", keywords.get("min").copied()),
+        ("maximum", keywords.get("max").copied()),
     ];
-    let is_capital = name.chars().any(char::is_alphabetic) && name == name.to_uppercase();
-    let lower = name.to_lowercase();
-    let speaks = lower.split('_').any(|word| WORDS.contains(&word));
-    if number < 2 || !(is_capital || speaks) {
+    given
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), source.number(value?)?.to_string())))
+        .collect()
+}
+
+/// `"max-turns"` in a table of names, in a file that reads a command line itself: the flag is there.
+fn of_table(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
+    if !source.reads_arguments {
+        return;
+    }
+    let Some(text) = source.string(node).filter(|text| is_name(text)) else {
+        return;
+    };
+    let is_member = node.parent().is_some_and(|parent| match parent.kind() {
+        "pair" => parent.child_by_field_name("key") == Some(node),
+        "list" | "set" | "tuple" => true,
+        _ => false,
+    });
+    if is_member {
+        for (kind, name) in [
+            (FactKind::Flag, format!("--{text}")),
+            (FactKind::Command, text),
+        ] {
+            let mut weak = fact(kind, &name, &name, node);
+            weak.is_weak = true;
+            facts.push(weak);
+        }
+    }
+}
+
+/// A time in parts of a second, or a share.
+fn decimal(source: &Source<'_>, name: &str, value: Node<'_>) -> Option<Fact> {
+    if value.kind() != "float" {
         return None;
     }
-    let mut fact = fact(FactKind::Limit, name, format!("{name} = {number}"), node);
-    fact.number = Some(number);
-    Some(fact)
-}
-
-/// `raise X` without a message; with one, the call says more.
-fn of_raise(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
-    let Some(raised) = node.named_child(0) else {
-        return;
-    };
-    let (name, message) = match raised.kind() {
-        "call" => {
-            let (positional, keywords) = arguments(source, raised);
-            let message = positional
-                .first()
-                .or_else(|| keywords.get("message"))
-                .and_then(|value| source.string(*value));
-            (last(source.field(raised, "function")), message)
-        }
-        "identifier" | "attribute" => (last(source.text(raised)), None),
-        _ => return,
-    };
-    let control = ["SystemExit", "Exit", "StopIteration", "NotImplementedError"];
-    if !name.starts_with(char::is_uppercase) || control.contains(&name) {
-        return;
-    }
-    match message {
-        Some(message) if !terms(&message).is_empty() => {
-            if !is_exception(name) {
-                facts.push(fact(FactKind::Error, &message, &message, node));
-            }
-        }
-        _ => facts.push(fact(FactKind::Error, name, format!("raise {name}"), node)),
-    }
-}
-
-fn of_handler(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
-    let mut cursor = node.walk();
-    let caught: Vec<Node<'_>> = node.children_by_field_name("value", &mut cursor).collect();
-    for value in caught {
-        let value = if value.kind() == "as_pattern" {
-            value.named_child(0).unwrap_or(value)
-        } else {
-            value
-        };
-        let names: Vec<&str> = if value.kind() == "tuple" {
-            let mut cursor = value.walk();
-            value
-                .named_children(&mut cursor)
-                .map(|item| source.text(item))
-                .collect()
-        } else {
-            vec![source.text(value)]
-        };
-        for name in names.into_iter().map(last) {
-            let general = ["Exception", "BaseException"];
-            if name.starts_with(char::is_uppercase) && !general.contains(&name) {
-                facts.push(fact(
-                    FactKind::Handler,
-                    name,
-                    format!("except {name}"),
-                    node,
-                ));
-            }
-        }
-    }
+    let text = source.text(value);
+    let mut found = limit(name, i64::MAX, line(value))?;
+    found.shown = format!("{name} = {text}");
+    found.value = Some(text.to_owned());
+    Some(found)
 }
 
 fn is_slash(text: &str) -> bool {
@@ -425,20 +404,33 @@ fn of_slash(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
 mod tests {
     use std::path::Path;
 
-    use super::super::python::units;
+    use super::super::source::units;
+    use crate::domain::difference::FactKind;
 
     fn seen(text: &str) -> Vec<String> {
         units(Path::new("a.py"), text)
             .iter()
             .flat_map(|unit| &unit.facts)
+            .filter(|fact| !fact.is_weak)
             .map(|fact| {
                 let bounds: Vec<String> = fact
                     .bounds
                     .iter()
                     .map(|(key, value)| format!(" {key}={value}"))
                     .collect();
-                let number = fact.number.map_or_else(String::new, |n| format!("={n}"));
-                format!("{} {}{number}{}", fact.kind, fact.key, bounds.concat())
+                let value = fact
+                    .value
+                    .as_ref()
+                    .map_or_else(String::new, |value| match fact.kind {
+                        FactKind::Check => format!("[{value}]"),
+                        _ => format!("={value}"),
+                    });
+                format!(
+                    "{} {}{value}{}",
+                    fact.kind,
+                    fact.key.trim(),
+                    bounds.concat()
+                )
             })
             .collect()
     }
@@ -462,7 +454,11 @@ mod tests {
         check("open('/tmp')\n", &[]);
         check(
             "p.add_argument('-m', '--model', default=1)\n",
-            &["flag --model"],
+            &["flag --model default=1"],
+        );
+        check(
+            "x = typer.Option(3, '--n', min=1)\n",
+            &["flag --n default=3 minimum=1"],
         );
         check(
             "x = typer.Option(True, '--a/--no-a')\n",
@@ -522,5 +518,23 @@ mod tests {
             &["limit MAX=10240"],
         );
         check("def f(timeout=60, x=5):\n    pass\n", &["limit timeout=60"]);
+        check("WAIT_TIMEOUT = 0.5\n", &["limit WAIT_TIMEOUT=0.5"]);
+        check(
+            "wait_exponential(multiplier=9, max=60)\n",
+            &["limit wait_exponential max=60"],
+        );
+        check(
+            "if n > 2000:\n    return 'too many lines'\n",
+            &["check n > 2000 too many lines[> 2000]"],
+        );
+        check("if n:\n    n = 5\n", &[]);
+        check(
+            "if n:\n    raise ToolError('no file left')\n",
+            &["error no file left"],
+        );
+        check(
+            "s = 'no lines left' if n == 0 else ''\n",
+            &["check n == 0 no lines left"],
+        );
     }
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use tree_sitter::Node;
 
-use super::python::{Fact, Source};
+use super::python::Source;
 use super::python_facts::{arguments, fact, is_name, pairs};
+use super::source::Fact;
 use crate::domain::difference::FactKind;
 
 /// `Tool("read", …, path={"type": "string"})`: further keywords are parameters when their value is a schema.

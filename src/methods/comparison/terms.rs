@@ -135,7 +135,8 @@ pub fn terms(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn words(text: &str) -> Vec<String> {
+/// Split at anything that is no letter or digit and at changes of case, in lower case.
+pub fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
     let letters: Vec<char> = text.chars().collect();

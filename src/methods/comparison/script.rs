@@ -1,0 +1,255 @@
+//! TypeScript and JavaScript source cut into units, each with its words and with what it handles.
+//!
+//! Which expressions count as facts is in `script_facts`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tree_sitter::{Language, Node, Parser};
+
+use super::source::Unit;
+use super::syntax::{each, line};
+
+/// Cuts one file into its units, in the order of the source.
+///
+/// A file with syntax errors yields what could be understood.
+pub fn units(file: &Path, text: &str) -> Vec<Unit> {
+    let mut parser = Parser::new();
+    // The second grammar is the first with elements in it, and reads JavaScript; `<T>value` is read by the first only.
+    let is_typed = file
+        .extension()
+        .is_some_and(|ending| ending == "ts" || ending == "mts");
+    let language: Language = if is_typed {
+        tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into()
+    } else {
+        tree_sitter_typescript::LANGUAGE_TSX.into()
+    };
+    parser
+        .set_language(&language)
+        .expect("the grammar fits the library it is built with");
+    let tree = parser
+        .parse(text, None)
+        .expect("parsing has neither a time limit nor a way to cancel");
+    let root = tree.root_node();
+    let mut walk = Walk {
+        source: Script::new(text, root),
+        units: vec![Unit::new(file, "", 1)],
+    };
+    walk.visit(root, 0, false);
+    let mut units = walk.units;
+    let n_inside: usize = units[1..].iter().map(|unit| unit.n_lines).sum();
+    units[0].n_lines = text.lines().count().saturating_sub(n_inside);
+    units
+}
+
+struct Walk<'t> {
+    source: Script<'t>,
+    units: Vec<Unit>,
+}
+
+impl<'t> Walk<'t> {
+    /// Visits a node on behalf of the unit with this index; what stands inside a function is its own.
+    fn visit(&mut self, node: Node<'t>, unit_idx: usize, is_inside: bool) {
+        let (mut unit_idx, mut is_inside) = (unit_idx, is_inside);
+        if let Some(name) = self.source.definition(node).filter(|_| !is_inside) {
+            let outer = &self.units[unit_idx].name;
+            let name = match outer.as_str() {
+                "" => name.to_owned(),
+                outer => format!("{outer}.{name}"),
+            };
+            unit_idx = self.open(node, &name, unit_idx);
+            is_inside = !node.kind().ends_with("class_declaration");
+        }
+        let unit = &mut self.units[unit_idx];
+        match node.kind() {
+            "call_expression" => unit
+                .calls
+                .push(self.source.field(node, "function").to_owned()),
+            "import_statement" => unit.calls.push(self.source.text(node).to_owned()),
+            "string" | "template_string" => unit.strings.extend(self.source.string(node)),
+            _ => {}
+        }
+        self.source.facts(node, &mut self.units[unit_idx].facts);
+        let mut cursor = node.walk();
+        for child in node.named_children(&mut cursor).collect::<Vec<_>>() {
+            self.visit(child, unit_idx, is_inside);
+        }
+    }
+
+    fn open(&mut self, node: Node<'_>, name: &str, outer_idx: usize) -> usize {
+        let n_lines = node.end_position().row - node.start_position().row + 1;
+        let mut unit = Unit::new(&self.units[0].file.clone(), name, line(node));
+        unit.n_lines = n_lines;
+        unit.about = self.source.comments(line(node));
+        // A method's lines are no longer those of its class.
+        if outer_idx > 0 {
+            let outer = &mut self.units[outer_idx];
+            outer.n_lines = outer.n_lines.saturating_sub(n_lines);
+        }
+        self.units.push(unit);
+        self.units.len() - 1
+    }
+}
+
+/// The text, with what other places of the file refer to by name.
+pub(super) struct Script<'t> {
+    text: &'t str,
+    /// `const NAME = 5` outside of functions.
+    numbers: BTreeMap<&'t str, i64>,
+    /// By their last line.
+    comments: BTreeMap<usize, &'t str>,
+}
+
+impl<'t> Script<'t> {
+    fn new(text: &'t str, root: Node<'t>) -> Self {
+        let mut script = Self {
+            text,
+            numbers: BTreeMap::new(),
+            comments: BTreeMap::new(),
+        };
+        each(root, &mut |node| match node.kind() {
+            "comment" => {
+                let end = node.end_position().row + 1;
+                script.comments.insert(end, &text[node.byte_range()]);
+            }
+            "variable_declarator" => {
+                let name = script.field(node, "name");
+                let value = node.child_by_field_name("value");
+                if let Some(number) = value.and_then(|value| script.number(value)) {
+                    script.numbers.entry(name).or_insert(number);
+                }
+            }
+            _ => {}
+        });
+        script
+    }
+
+    pub(super) fn text(&self, node: Node<'_>) -> &'t str {
+        &self.text[node.byte_range()]
+    }
+
+    /// The text of a field; empty when the node has none.
+    pub(super) fn field(&self, node: Node<'_>, name: &str) -> &'t str {
+        node.child_by_field_name(name)
+            .map_or("", |child| self.text(child))
+    }
+
+    /// The comments that end on this line or on the two above.
+    pub(super) fn comments(&self, line: usize) -> String {
+        let near = self.comments.range(line.saturating_sub(2)..=line);
+        near.map(|(_, text)| *text).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The name of a function, a method or a class.
+    fn definition(&self, node: Node<'_>) -> Option<&'t str> {
+        match node.kind() {
+            "function_declaration"
+            | "generator_function_declaration"
+            | "method_definition"
+            | "class_declaration"
+            | "abstract_class_declaration" => Some(self.field(node, "name")),
+            "variable_declarator" | "public_field_definition" => {
+                let value = node.child_by_field_name("value")?;
+                ["arrow_function", "function_expression"]
+                    .contains(&value.kind())
+                    .then(|| self.field(node, "name"))
+            }
+            _ => None,
+        }
+    }
+
+    /// The value of an integer expression of literals and constants of this file.
+    pub(super) fn number(&self, node: Node<'_>) -> Option<i64> {
+        match node.kind() {
+            "number" => self.text(node).replace('_', "").parse().ok(),
+            "identifier" => self.numbers.get(self.text(node)).copied(),
+            "parenthesized_expression" => self.number(node.named_child(0)?),
+            "binary_expression" => {
+                let left = self.number(node.child_by_field_name("left")?)?;
+                let right = self.number(node.child_by_field_name("right")?)?;
+                match self.field(node, "operator") {
+                    "+" => left.checked_add(right),
+                    "-" => left.checked_sub(right),
+                    "*" => left.checked_mul(right),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// The text of a literal, also of several that are added; what is put in at run time is `{}`.
+    pub(super) fn string(&self, node: Node<'_>) -> Option<String> {
+        match node.kind() {
+            "string" | "template_string" => {
+                let mut out = String::new();
+                let mut cursor = node.walk();
+                for part in node.named_children(&mut cursor) {
+                    match part.kind() {
+                        "template_substitution" => out.push_str("{}"),
+                        _ => out.push_str(self.text(part)),
+                    }
+                }
+                Some(out)
+            }
+            "parenthesized_expression" => self.string(node.named_child(0)?),
+            "binary_expression" if self.field(node, "operator") == "+" => {
+                let left = self.string(node.child_by_field_name("left")?)?;
+                let right = self.string(node.child_by_field_name("right")?);
+                Some(left + &right.unwrap_or_else(|| "{}".to_owned()))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn arguments<'n>(&self, call: Node<'n>) -> Vec<Node<'n>> {
+        let Some(list) = call.child_by_field_name("arguments") else {
+            return Vec::new();
+        };
+        let mut cursor = list.walk();
+        list.named_children(&mut cursor)
+            .filter(|argument| argument.kind() != "comment")
+            .collect()
+    }
+
+    /// The pairs of an object by key.
+    pub(super) fn pairs<'n>(&self, node: Node<'n>) -> BTreeMap<String, Node<'n>> {
+        let mut pairs = BTreeMap::new();
+        let mut cursor = node.walk();
+        for pair in node.named_children(&mut cursor) {
+            if let ("pair", Some(key), Some(value)) = (
+                pair.kind(),
+                pair.child_by_field_name("key"),
+                pair.child_by_field_name("value"),
+            ) {
+                let name = self
+                    .string(key)
+                    .unwrap_or_else(|| self.text(key).to_owned());
+                pairs.insert(name, value);
+            }
+        }
+        pairs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_functions_methods_classes_and_the_rest() {
+        let text = "// Reads.\nimport fs from 'fs';\nexport class Read {\n  run() {\n    const inner = () => 1;\n    \
+                    return inner();\n  }\n}\nconst f = (x) => g(x);\nfunction h() {}\n";
+        for file in ["a.ts", "a.js"] {
+            let units = units(Path::new(file), text);
+            let names: Vec<(&str, usize)> =
+                units.iter().map(|u| (u.name.as_str(), u.line)).collect();
+            let expected = [("", 1), ("Read", 3), ("Read.run", 4), ("f", 9), ("h", 10)];
+            assert_eq!(names, expected, "{file}");
+            assert_eq!(units[1].about, "// Reads.");
+            assert_eq!(units[3].calls, ["g"]);
+            let n_lines: usize = units.iter().map(|unit| unit.n_lines).sum();
+            assert_eq!(n_lines, text.lines().count());
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What a comparison tells: groups, placed units, pairs of functions, and differences in words.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::domain::clause::ClauseId;
+use crate::domain::difference::{Difference, OUTSIDE, Side, Sight, Trace};
+use crate::domain::visible::{shortened, visible_line};
+use crate::methods::comparison::attribution::Clauses;
+use crate::methods::comparison::differences::{self, Found, Pair, Tree, named};
+use crate::methods::comparison::partition::{Features, Group};
+
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    pub candidate: String,
+    pub target: String,
+    /// Features of the document in the order of their names, then what no feature claims.
+    pub modules: Vec<Module>,
+    /// Every unit of both trees with its groups.
+    pub partition: Vec<Placed>,
+    /// Functions of both trees that serve the same clause, the surest first.
+    pub pairs: Vec<PairShown>,
+    /// The traced ones first, the best first; extras are last.
+    pub differences: Vec<Difference>,
+    /// Traced, and stored for review.
+    pub n_traced: usize,
+    /// Of these, not known from any comparison before.
+    pub n_new: usize,
+    /// Further ones of the same clause, which are not listed.
+    pub n_further: usize,
+    pub n_not_derivable: usize,
+    /// What only the candidate has.
+    pub n_extra: usize,
+}
+
+/// One group on both sides. A unit that serves several groups counts in each.
+#[derive(Debug, Default, Serialize)]
+pub struct Module {
+    pub module: String,
+    pub candidate: Part,
+    pub target: Part,
+    pub n_missing: usize,
+    pub n_differs: usize,
+    /// Of the missing and the differing ones.
+    pub n_traced: usize,
+    pub n_extra: usize,
+}
+
+#[derive(Debug, Default, Clone, Serialize)]
+pub struct Part {
+    pub n_units: usize,
+    pub n_lines: usize,
+}
+
+/// A function, method, class or file body with its groups.
+#[derive(Debug, Serialize)]
+pub struct Placed {
+    /// `candidate` or `target`.
+    pub side: &'static str,
+    /// `path:line`.
+    pub place: String,
+    pub name: String,
+    pub n_lines: usize,
+    /// The nearest first; none: outside the document.
+    pub groups: Vec<Group>,
+    /// A person wrote the groups.
+    pub is_corrected: bool,
+}
+
+/// Functions that serve the same clause.
+#[derive(Debug, Serialize)]
+pub struct PairShown {
+    pub clause: ClauseId,
+    /// `path:line name` of each.
+    pub candidate: String,
+    pub target: String,
+    pub score: f64,
+}
+
+impl PairShown {
+    pub fn of(pair: &Pair<'_>, clauses: &Clauses<'_>) -> Self {
+        let shown = |unit| {
+            let unit: &crate::methods::comparison::source::Unit = unit;
+            visible_line(&format!("{} {}", unit.place(), named(unit))).into_owned()
+        };
+        Self {
+            clause: clauses.id(pair.clause).clone(),
+            candidate: shown(pair.candidate),
+            target: shown(pair.target),
+            score: rounded(pair.score),
+        }
+    }
+}
+
+/// Characters of a message that are kept; what a harness says in more is not said in one error.
+const N_SHOWN: usize = 300;
+
+/// A difference with its clause, in words.
+pub fn difference(target: &str, found: Found, clauses: &Clauses<'_>) -> Difference {
+    let clean = |sight: &Sight| Sight {
+        place: visible_line(&sight.place).into_owned(),
+        shown: shortened(&visible_line(&sight.shown), N_SHOWN).into_owned(),
+    };
+    let ours = found.candidate.as_ref().map(clean);
+    let theirs = found.target.as_ref().map(clean);
+    let shown = |sight: &Option<Sight>| sight.as_ref().map_or("", |sight| &sight.shown).to_owned();
+    let title = match found.side {
+        Side::Missing => format!("{} not in the candidate: {}", found.kind, shown(&theirs)),
+        Side::Extra => format!("{} only in the candidate: {}", found.kind, shown(&ours)),
+        Side::Differs => format!(
+            "{} differs: {} in the target, {} in the candidate",
+            found.kind,
+            shown(&theirs),
+            shown(&ours)
+        ),
+    };
+    let trace = found.clauses.first().map(|(best, score)| Trace {
+        clause: clauses.id(*best).clone(),
+        score: rounded(*score),
+        others: found.clauses[1..]
+            .iter()
+            .map(|(other, _)| clauses.id(*other).clone())
+            .collect(),
+    });
+    Difference {
+        id: differences::id(target, &found.module, &found),
+        module: found.module,
+        kind: found.kind,
+        side: found.side,
+        title,
+        target: theirs,
+        candidate: ours,
+        trace,
+    }
+}
+
+fn rounded(score: f64) -> f64 {
+    (score * 1000.0).round() / 1000.0
+}
+
+/// Each unit of a tree with its groups.
+pub fn placed<'t>(
+    side: &'static str,
+    tree: Tree<'t>,
+    corrected: &'t BTreeSet<usize>,
+) -> impl Iterator<Item = Placed> + 't {
+    tree.units
+        .iter()
+        .zip(tree.placement)
+        .enumerate()
+        .map(move |(idx, (unit, groups))| Placed {
+            side,
+            place: visible_line(&unit.place()).into_owned(),
+            name: visible_line(&unit.name).into_owned(),
+            n_lines: unit.n_lines,
+            groups: groups.clone(),
+            is_corrected: corrected.contains(&idx),
+        })
+}
+
+/// Counts by group.
+pub fn modules(
+    features: &Features<'_>,
+    ours: Tree<'_>,
+    theirs: Tree<'_>,
+    differences: &[Difference],
+) -> Vec<Module> {
+    let mut modules: Vec<Module> = features
+        .names()
+        .chain([OUTSIDE])
+        .map(|name| Module {
+            module: name.to_owned(),
+            ..Module::default()
+        })
+        .collect();
+    let index: BTreeMap<String, usize> = modules
+        .iter()
+        .enumerate()
+        .map(|(idx, module)| (module.module.clone(), idx))
+        .collect();
+    for (tree, is_ours) in [(ours, true), (theirs, false)] {
+        for (unit, groups) in tree.units.iter().zip(tree.placement) {
+            let names: Vec<&str> = match groups.as_slice() {
+                [] => vec![OUTSIDE],
+                groups => groups.iter().map(|group| group.name.as_str()).collect(),
+            };
+            for name in names {
+                let module = &mut modules[index[name]];
+                let part = if is_ours {
+                    &mut module.candidate
+                } else {
+                    &mut module.target
+                };
+                part.n_units += 1;
+                part.n_lines += unit.n_lines;
+            }
+        }
+    }
+    for difference in differences {
+        let module = &mut modules[index[&difference.module]];
+        let count = match difference.side {
+            Side::Missing => &mut module.n_missing,
+            Side::Differs => &mut module.n_differs,
+            Side::Extra => &mut module.n_extra,
+        };
+        *count += 1;
+        if difference.side != Side::Extra && difference.trace.is_some() {
+            module.n_traced += 1;
+        }
+    }
+    modules
+}

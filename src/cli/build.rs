@@ -15,7 +15,8 @@ use crate::storage::builds::State;
 /// made, and what it finds comes back. A submission that passes is frozen and ends the build; turns, submissions and
 /// wall clock have limits.
 ///
-/// Exit code 1 when a build did not end with a submission that passes.
+/// Exit code 1 when a build of this call did not end with a submission that passes, 6 when our side broke one of them
+/// while others ended.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The model, by its name in pipeline/build.toml
@@ -54,7 +55,7 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
             "{name:?} cannot name a build: it is a folder's name"
         )));
     }
-    let (settings, settings_digest) = Settings::read(context)?;
+    let settings = Settings::read(context)?;
     let config = Config {
         model: args.model,
         builder: args.builder,
@@ -64,16 +65,16 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
         folder: args.out.unwrap_or_else(|| context.project.builds()),
         sandbox: args.sandbox.unwrap_or(settings.sandbox),
         settings,
-        settings_digest,
         check: contract::Settings::read(context)?,
         sandboxes: sandboxes::Settings::read(context)?,
     };
     let summary = build::run(context, &config)?;
     output.result(&summary, |summary| words(summary, context))?;
     let all_pass = summary.built.iter().all(|one| one.candidate.is_some());
-    Ok(match all_pass {
-        true => ExitCode::Done,
-        false => ExitCode::Found,
+    Ok(match (summary.broken.is_empty(), all_pass) {
+        (false, _) => ExitCode::Invalid,
+        (true, true) => ExitCode::Done,
+        (true, false) => ExitCode::Found,
     })
 }
 
@@ -87,6 +88,9 @@ fn words(summary: &Summary, context: &Context) -> String {
     }
     for one in &summary.built {
         lines.extend(told(one, context));
+    }
+    for one in &summary.broken {
+        lines.push(format!("{}: void, our side broke: {}", one.name, one.why));
     }
     lines.join("\n")
 }

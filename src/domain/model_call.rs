@@ -45,6 +45,7 @@ pub struct ModelCall {
     /// None when the endpoint did not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Tokens>,
+    /// Null for a call that was refused, or that is no JSON.
     pub request: Value,
     pub response: String,
 }

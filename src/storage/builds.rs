@@ -19,7 +19,7 @@ const LOCK: &str = "lock";
 
 #[derive(Debug, thiserror::Error)]
 pub enum BuildsError {
-    #[error("there is already a build {name}")]
+    #[error("there is already a build, or a frozen candidate, of the name {name}")]
     Exists { name: String },
     #[error("cannot read or write {path}")]
     File {
@@ -45,7 +45,7 @@ pub enum State {
     NotDelivered,
     /// It could not begin, or the model never answered: no result of the model.
     Aborted,
-    /// Our process died meanwhile.
+    /// Our process died meanwhile, or our side broke.
     Void,
 }
 
@@ -77,7 +77,7 @@ pub struct Build {
     pub started_at: String,
     /// From the first turn to the end.
     pub duration_ms: u64,
-    /// Digest of `pipeline/build.toml`: limits and prompts.
+    /// Digest of limits, prompts and the model's table of `pipeline/build.toml`.
     pub settings: String,
     /// Digest of the rendered document that the builder was given.
     pub document: String,
@@ -154,8 +154,13 @@ pub struct BuildFolder {
 
 impl BuildFolder {
     /// Makes the folder of a new build. `name` is its own when it is to be `exact`, and else the first free of
-    /// `name-1`, `name-2`, …
-    pub fn create(builds: &Path, name: &str, exact: bool) -> Result<(Self, String)> {
+    /// `name-1`, `name-2`, …; a name that `is_taken` is not free, nor is that of another build.
+    pub fn create(
+        builds: &Path,
+        name: &str,
+        exact: bool,
+        is_taken: impl Fn(&str) -> bool,
+    ) -> Result<(Self, String)> {
         fs::create_dir_all(builds).map_err(at(builds))?;
         for number in 1.. {
             let name = match exact {
@@ -163,7 +168,11 @@ impl BuildFolder {
                 false => format!("{name}-{number}"),
             };
             let path = builds.join(&name);
-            match fs::create_dir(&path) {
+            let made = match is_taken(&name) {
+                true => Err(std::io::ErrorKind::AlreadyExists.into()),
+                false => fs::create_dir(&path),
+            };
+            match made {
                 Ok(()) => {
                     let lock = File::create(path.join(LOCK)).map_err(at(&path))?;
                     lock.lock().map_err(at(&path))?;
@@ -237,12 +246,21 @@ pub fn read_all(builds: &Path) -> Result<Vec<Build>> {
 pub fn void_dead(builds: &Path) -> Result<Vec<String>> {
     let mut voided = Vec::new();
     for path in folders(builds)? {
-        let Some(mut build) = read(&path)? else {
-            continue;
+        let lock = match File::open(path.join(LOCK)) {
+            Ok(lock) => lock,
+            // No build's, or it died before it had one.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(at(&path)(error)),
         };
-        let lock = File::open(path.join(LOCK)).map_err(at(&path))?;
-        if build.state == State::Running && lock.try_lock().is_ok() {
+        // Read under the lock: what was running a moment ago may have ended since.
+        if lock.try_lock().is_err() {
+            continue;
+        }
+        if let Some(mut build) = read(&path)?
+            && build.state == State::Running
+        {
             build.state = State::Void;
+            build.why = Some("its process had died".to_owned());
             write(&path, &build)?;
             voided.push(build.name);
         }
@@ -324,7 +342,8 @@ mod tests {
     fn a_build_whose_process_is_gone_is_void_and_others_stay() {
         let builds = tempfile::tempdir().expect("a folder");
         let create = |state| {
-            let (folder, name) = BuildFolder::create(builds.path(), "m", false).expect("makes");
+            let (folder, name) =
+                BuildFolder::create(builds.path(), "m", false, |_| false).expect("makes");
             folder.write(&build(&name, state)).expect("writes");
             folder
         };
@@ -346,10 +365,17 @@ mod tests {
     #[test]
     fn a_name_is_given_once() {
         let builds = tempfile::tempdir().expect("a folder");
-        let create = || BuildFolder::create(builds.path(), "x", true);
+        let create = || BuildFolder::create(builds.path(), "x", true, |_| false);
         let first = create();
         assert!(first.is_ok());
         assert!(matches!(create(), Err(BuildsError::Exists { .. })));
         assert_eq!(read_all(builds.path()).expect("reads"), []);
+        let create =
+            |exact, name| BuildFolder::create(builds.path(), name, exact, |it| it == "y-1");
+        assert!(matches!(
+            create(true, "y-1"),
+            Err(BuildsError::Exists { .. })
+        ));
+        assert_eq!(create(false, "y").expect("makes").1, "y-2");
     }
 }

@@ -1,16 +1,20 @@
 //! Writing an archive that was made in a cell out on the host. Nothing in it is trusted: names lie below the folder,
-//! files are written before any link is, and bytes and entries have a bound.
+//! files are written before any link is, names and links are such as a file system takes, and entries have a bound.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
 use super::FoldersError;
 
+/// Entries of an archive, and files, links and folders of what is written.
 const MOST_ENTRIES: usize = 50_000;
 /// What a file system takes.
 const NAME_BYTES: usize = 255;
+/// Of a path below the folder, and of a link's target: a path may have 4096 with all that is above it.
+const PATH_BYTES: usize = 1024;
 
 enum Kept {
     File { content: Vec<u8>, executable: bool },
@@ -18,15 +22,10 @@ enum Kept {
 }
 
 /// Writes the plain files and the links of a tar archive into a new folder `to`; of modes only whether a file is
-/// executable. Version control, byte code and `left_out` (at the root) are not written. What is anything else, or more
-/// than `most_bytes`, is the fault of who made it ([`FoldersError::NotCopied`]).
-pub fn unpack(
-    archive: &[u8],
-    to: &Path,
-    left_out: &[&str],
-    most_bytes: u64,
-) -> Result<(), FoldersError> {
-    let entries = read(archive, left_out, most_bytes)?;
+/// executable. Version control, byte code and `left_out` (at the root) are not written. What is anything else, or cannot
+/// be written, is the fault of who made it ([`FoldersError::NotCopied`]). The files have no more bytes than the archive.
+pub fn unpack(archive: &[u8], to: &Path, left_out: &[&str]) -> Result<(), FoldersError> {
+    let entries = read(archive, left_out)?;
     let failed = |path: &Path| {
         let path = path.to_path_buf();
         move |source| FoldersError::Read { path, source }
@@ -64,14 +63,10 @@ pub fn unpack(
     Ok(())
 }
 
-fn read(
-    archive: &[u8],
-    left_out: &[&str],
-    most_bytes: u64,
-) -> Result<BTreeMap<PathBuf, Kept>, FoldersError> {
+fn read(archive: &[u8], left_out: &[&str]) -> Result<BTreeMap<PathBuf, Kept>, FoldersError> {
     let broken = |_| refused(Path::new("."), "is no whole archive");
     let mut kept = BTreeMap::new();
-    let mut left = most_bytes;
+    let mut folders = BTreeSet::new();
     let mut archive = tar::Archive::new(archive);
     for (idx, entry) in archive.entries().map_err(broken)?.enumerate() {
         let mut entry = entry.map_err(broken)?;
@@ -97,23 +92,30 @@ fn read(
         } else if kind.is_file() {
             let mut content = Vec::new();
             let executable = entry.header().mode().map_err(broken)? & 0o111 != 0;
-            let n_read = (&mut entry)
-                .take(left.saturating_add(1))
-                .read_to_end(&mut content)
-                .map_err(broken)?;
-            left = left
-                .checked_sub(n_read as u64)
-                .ok_or_else(|| refused(&path, "is more than fits"))?;
+            entry.read_to_end(&mut content).map_err(broken)?;
             Kept::File {
                 content,
                 executable,
             }
         } else if kind.is_symlink() {
-            let target = entry.link_name().map_err(broken)?;
-            Kept::Link(target.unwrap_or_default().into_owned())
+            let target = entry.link_name().map_err(broken)?.unwrap_or_default();
+            let bytes = target.as_os_str().as_bytes();
+            if bytes.is_empty() || bytes.len() > PATH_BYTES || bytes.contains(&0) {
+                return Err(refused(&path, "is a link to no path, or to too long a one"));
+            }
+            Kept::Link(target.into_owned())
         } else {
             return Err(refused(&path, "is neither a file, a folder nor a link"));
         };
+        for above in path.ancestors().skip(1) {
+            // What is above a known folder is known too.
+            if !folders.insert(above.to_path_buf()) {
+                break;
+            }
+        }
+        if kept.len() + folders.len() > MOST_ENTRIES {
+            return Err(refused(&path, "is more than fits"));
+        }
         kept.insert(path, one);
     }
     Ok(kept)
@@ -121,6 +123,10 @@ fn read(
 
 /// A path below the folder, without `.`.
 fn plain(path: &Path) -> Result<PathBuf, FoldersError> {
+    let bytes = path.as_os_str().as_bytes();
+    if bytes.len() > PATH_BYTES || bytes.contains(&0) {
+        return Err(refused(path, "is too long a path, or none at all"));
+    }
     let mut below = PathBuf::new();
     for part in path.components() {
         match part {
@@ -147,23 +153,44 @@ fn refused(path: &Path, why: &'static str) -> FoldersError {
 mod tests {
     use super::*;
 
-    /// Entries as a hostile archiver writes them: name, type, content or target.
+    /// Entries as a hostile archiver writes them: name, type, content or target. Names and targets are those of GNU's
+    /// long records, which take any bytes.
     fn archive(entries: &[(&str, tar::EntryType, &str)]) -> Vec<u8> {
         let mut builder = tar::Builder::new(Vec::new());
-        for (name, kind, content) in entries {
+        let mut add = |name: &str, kind: tar::EntryType, data: &str| {
             let mut header = tar::Header::new_gnu();
             header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
-            header.set_entry_type(*kind);
+            header.set_entry_type(kind);
             header.set_mode(0o755);
-            let data = if kind.is_file() { *content } else { "" };
-            if kind.is_symlink() {
-                header.set_link_name(content).expect("fits");
-            }
             header.set_size(data.len() as u64);
             header.set_cksum();
             builder.append(&header, data.as_bytes()).expect("appends");
+        };
+        for (name, kind, content) in entries {
+            add("long", tar::EntryType::GNULongName, &format!("{name}\0"));
+            if kind.is_symlink() {
+                add("long", tar::EntryType::GNULongLink, &format!("{content}\0"));
+            }
+            add("short", *kind, if kind.is_file() { *content } else { "" });
         }
         builder.into_inner().expect("ends")
+    }
+
+    #[test]
+    fn folders_count_as_entries() {
+        let root = tempfile::tempdir().expect("a folder");
+        let names: Vec<String> = (0..1100)
+            .map(|idx| format!("{}{idx}", format!("{idx}/").repeat(50)))
+            .collect();
+        let entries: Vec<_> = names
+            .iter()
+            .map(|name| (name.as_str(), tar::EntryType::Regular, ""))
+            .collect();
+        let of = |n: usize, to: &str| unpack(&archive(&entries[..n]), &root.path().join(to), &[]);
+        assert!(of(20, "few").is_ok());
+        let error = of(1100, "many").expect_err("are too many");
+        assert!(error.to_string().ends_with(" is more than fits"), "{error}");
+        assert!(!root.path().join("many").exists());
     }
 
     #[test]
@@ -171,10 +198,10 @@ mod tests {
         use tar::EntryType::{Fifo, Regular, Symlink};
         let root = tempfile::tempdir().expect("a folder");
         let mut n = 0;
-        let mut unpacked = |entries: &[(&str, tar::EntryType, &str)], most: u64| {
+        let mut unpacked = |entries: &[(&str, tar::EntryType, &str)]| {
             n += 1;
             let to = root.path().join(n.to_string());
-            unpack(&archive(entries), &to, &["OURS"], most)
+            unpack(&archive(entries), &to, &["OURS"])
                 .map(|()| to)
                 .map_err(|error| error.to_string())
         };
@@ -185,7 +212,7 @@ mod tests {
             ("./.git/config", Regular, "x"),
             ("./link", Symlink, "/etc/passwd"),
         ];
-        let to = unpacked(&good, 99).expect("unpacks");
+        let to = unpacked(&good).expect("unpacks");
         let about = std::fs::metadata(to.join("a/run")).expect("is there");
         assert_eq!(about.permissions().mode() & 0o777, 0o755);
         assert!(to.join("a/OURS").exists() && !to.join("OURS").exists());
@@ -195,7 +222,7 @@ mod tests {
 
         let outside = root.path().display().to_string();
         let mut check = |entries: &[(&str, tar::EntryType, &str)], expected: &str| {
-            assert_eq!(unpacked(entries, 4).err().as_deref(), Some(expected));
+            assert_eq!(unpacked(entries).err().as_deref(), Some(expected));
         };
         check(
             &[("../x", Regular, "a")],
@@ -206,10 +233,17 @@ mod tests {
             &[("l", Symlink, &outside), ("l/x", Regular, "a")],
             "l/x lies below what is no folder",
         );
-        check(&[("x", Regular, "12345")], "x is more than fits");
+        let no_path = "l is a link to no path, or to too long a one";
+        check(&[("l", Symlink, "")], no_path);
+        check(&[("l", Symlink, &"t/".repeat(513))], no_path);
+        let long = "d/".repeat(512) + "x";
         check(
-            &[("x", Regular, "123"), ("y", Regular, "12")],
-            "y is more than fits",
+            &[(&long, Regular, "a")],
+            &format!("{long} is too long a path, or none at all"),
+        );
+        check(
+            &[("a\0b", Regular, "a")],
+            "a\0b is too long a path, or none at all",
         );
         check(
             &[("p", Fifo, "")],
@@ -217,7 +251,7 @@ mod tests {
         );
         assert!(!root.path().join("x").exists());
         let to = root.path().join("none");
-        let error = unpack(b"no archive at all", &to, &[], 9).expect_err("is none");
+        let error = unpack(b"no archive at all", &to, &[]).expect_err("is none");
         assert_eq!(error.to_string(), ". is no whole archive");
     }
 }

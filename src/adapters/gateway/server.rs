@@ -14,7 +14,7 @@ use axum::routing::post;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::JoinHandle;
 
 use super::SUBMIT_PATH;
@@ -43,6 +43,8 @@ pub struct Submission {
     /// A tar archive, made in the cell: nothing in it is to be trusted.
     pub archive: Bytes,
     pub reply: oneshot::Sender<Reply>,
+    /// There is one at a time; the next is read when this is dropped.
+    _permit: OwnedSemaphorePermit,
 }
 
 /// What the submitting command ends with and prints.
@@ -66,6 +68,7 @@ struct Shared {
     events: UnboundedSender<Event>,
     turn: AtomicUsize,
     calls: Arc<Semaphore>,
+    submissions: Arc<Semaphore>,
     opened: Instant,
 }
 
@@ -86,6 +89,7 @@ impl Gateway {
             events,
             turn: AtomicUsize::new(0),
             calls: Arc::new(Semaphore::new(CALLS)),
+            submissions: Arc::new(Semaphore::new(1)),
             opened: Instant::now(),
         });
         let router = Router::new()
@@ -112,12 +116,17 @@ impl Drop for Gateway {
 }
 
 async fn submit(State(shared): State<Arc<Shared>>, body: Body) -> Response {
+    let permit = permit(&shared.submissions).await;
     let Ok(archive) = to_bytes(body, ARCHIVE_BYTES).await else {
         let message = format!("a submission has at most {} MiB", ARCHIVE_BYTES >> 20);
         return respond(StatusCode::PAYLOAD_TOO_LARGE, error_text(&message));
     };
     let (reply, replied) = oneshot::channel();
-    let submission = Submission { archive, reply };
+    let submission = Submission {
+        archive,
+        reply,
+        _permit: permit,
+    };
     let sent = shared.events.send(Event::Submission(submission));
     match (sent, replied.await) {
         (Ok(()), Ok(reply)) => {
@@ -130,10 +139,7 @@ async fn submit(State(shared): State<Arc<Shared>>, body: Body) -> Response {
 
 async fn call(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
-    let permit = Arc::clone(&shared.calls)
-        .acquire_owned()
-        .await
-        .expect("is never closed");
+    let permit = permit(&shared.calls).await;
     let told = ModelCall {
         turn: shared.turn.load(Ordering::Relaxed),
         at_ms: u64::try_from(shared.opened.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -153,11 +159,11 @@ async fn call(State(shared): State<Arc<Shared>>, request: Request) -> Response {
         call.told.refused = Some(why.clone());
         return call.fail(StatusCode::PAYLOAD_TOO_LARGE, &why);
     };
-    call.told.request = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
     let (method, path) = (head.method.as_str(), head.uri.path());
     let upstream = match &shared.upstream {
         Some(upstream) => upstream
-            .refusal(method, path, &call.told.request)
+            .refusal(method, path, &body)
             .map_or(Ok(upstream), Err),
         None => Err("this build has no model".to_owned()),
     };
@@ -166,10 +172,18 @@ async fn call(State(shared): State<Arc<Shared>>, request: Request) -> Response {
             call.told.refused = Some(why.clone());
             call.fail(StatusCode::FORBIDDEN, &why)
         }
-        // What was judged is sent, and not bytes that the endpoint may read in another way.
-        Ok(upstream) => match upstream.send(&head.headers, &call.told.request).await {
-            Ok(answer) => call.relay(upstream.clone(), answer).await,
-            Err(why) => call.fail(StatusCode::BAD_GATEWAY, &why),
-        },
+        Ok(upstream) => {
+            call.told.request = body;
+            // What was judged is sent, and not bytes that the endpoint may read in another way.
+            match upstream.send(&head.headers, &call.told.request).await {
+                Ok(answer) => call.relay(upstream.clone(), answer).await,
+                Err(why) => call.fail(StatusCode::BAD_GATEWAY, &why),
+            }
+        }
     }
+}
+
+async fn permit(of: &Arc<Semaphore>) -> OwnedSemaphorePermit {
+    let permit = Arc::clone(of).acquire_owned().await;
+    permit.expect("is never closed")
 }

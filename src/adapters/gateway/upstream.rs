@@ -18,6 +18,17 @@ const NO_KEY: &str = "[key]";
 /// Of the request; everything else is ours.
 const PASSED_ON: [&str; 3] = ["accept", "anthropic-version", "anthropic-beta"];
 
+/// Fields of a request by which endpoints are known to ask other models, search the web, or run tools of their own.
+const BEYOND: [&str; 7] = [
+    "models",
+    "fallbacks",
+    "plugins",
+    "mcp_servers",
+    "web_search_options",
+    "search_parameters",
+    "enable_search",
+];
+
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
     #[error("{0:?} is not the address of a model: write http://HOST/v1 or https://HOST/v1")]
@@ -79,10 +90,15 @@ impl Upstream {
         }
         // An error means that it was installed before, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder()
+        let mut client = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .read_timeout(READ_TIMEOUT)
-            .redirect(reqwest::redirect::Policy::none())
+            .redirect(reqwest::redirect::Policy::none());
+        if url.scheme() == "http" {
+            // A proxy would be told all of it, the key too.
+            client = client.no_proxy();
+        }
+        let client = client
             .build()
             .map_err(|error| GatewayError::Client(innermost(&error)))?;
         Ok(Self {
@@ -100,10 +116,19 @@ impl Upstream {
         if (method, path) != ("POST", expected.as_str()) {
             return Some(format!("the gateway has POST {expected} only"));
         }
-        match body["model"].as_str() {
-            Some(model) if model == self.model => None,
-            _ => Some(format!("the gateway has the model {} only", self.model)),
+        if body["model"].as_str() != Some(&self.model) {
+            return Some(format!("the gateway has the model {} only", self.model));
         }
+        if let Some(field) = BEYOND.iter().find(|field| body.get(**field).is_some()) {
+            return Some(format!("the gateway does not pass on the field {field}"));
+        }
+        let mut tools = body["tools"].as_array().into_iter().flatten();
+        let foreign = tools.find(|tool| {
+            let kind = tool.get("type").map(|kind| kind.as_str());
+            !matches!(kind, None | Some(Some("function" | "custom")))
+        })?;
+        let kind = &foreign["type"];
+        Some(format!("the gateway has no tools of the type {kind}"))
     }
 
     /// Passes a call on. The text of an error has no key in it.
@@ -130,7 +155,8 @@ impl Upstream {
             };
         }
         let sent = request.headers(own).json(body).send().await;
-        sent.map_err(|error| self.without_key(&format!("{}: {}", self.url, innermost(&error))))
+        // The builder has no use for the address.
+        sent.map_err(|error| self.without_key(&innermost(&error)))
     }
 
     /// Some endpoints repeat the key in what they say.
@@ -165,6 +191,38 @@ mod tests {
         check("POST", "/v1/messages", "m", false);
         check("POST", "/v1/chat/completions/../files", "m", false);
         check("POST", "/v1/files", "m", false);
+    }
+
+    #[test]
+    fn what_an_endpoint_would_do_beside_the_model_is_refused() {
+        let upstream = upstream("https://h/v1", None).expect("an address");
+        let check = |body: &str, expected: Option<&str>| {
+            let mut body: Value = serde_json::from_str(body).expect("is JSON");
+            body["model"] = "m".into();
+            let refusal = upstream.refusal("POST", "/v1/chat/completions", &body);
+            assert_eq!(refusal.as_deref(), expected, "{body}");
+        };
+        check(r#"{"messages": [], "stream": true}"#, None);
+        check(
+            r#"{"tools": [{"type": "function"}, {"type": "custom"}, {"name": "t", "input_schema": {}}]}"#,
+            None,
+        );
+        check(
+            r#"{"models": ["dearer"]}"#,
+            Some("the gateway does not pass on the field models"),
+        );
+        check(
+            r#"{"web_search_options": {}}"#,
+            Some("the gateway does not pass on the field web_search_options"),
+        );
+        check(
+            r#"{"tools": [{"type": "function"}, {"type": "web_search_20250305", "name": "web_search"}]}"#,
+            Some(r#"the gateway has no tools of the type "web_search_20250305""#),
+        );
+        check(
+            r#"{"tools": [{"type": 1}]}"#,
+            Some("the gateway has no tools of the type 1"),
+        );
     }
 
     #[test]

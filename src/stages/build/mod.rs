@@ -13,13 +13,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::{StreamExt, TryStreamExt};
+use futures_util::StreamExt;
 use serde::Serialize;
 
 use super::contract::{self, Bench};
 use super::document::{self, Format};
 use super::sandboxes::{self, SandboxKind};
-use super::{Classify, Context, Kind, Result};
+use super::{Classify, Context, Failure, Kind, Result};
 use crate::adapters::gateway::Upstream;
 use crate::domain::digest;
 use crate::storage::builds::{self, Build, BuildFolder, State};
@@ -46,8 +46,6 @@ pub struct Config {
     pub folder: PathBuf,
     pub sandbox: SandboxKind,
     pub settings: Settings,
-    /// Digest of the settings' file.
-    pub settings_digest: String,
     pub check: contract::Settings,
     pub sandboxes: sandboxes::Settings,
 }
@@ -58,8 +56,10 @@ pub struct Summary {
     pub voided: Vec<String>,
     /// Builds of this model, builder, document, skeleton and settings that were there already.
     pub known: Vec<String>,
-    /// What was built now.
+    /// What was built now, in the order in which it ended.
     pub built: Vec<Built>,
+    /// What our side broke now.
+    pub broken: Vec<Broken>,
 }
 
 #[derive(Debug, Serialize)]
@@ -68,6 +68,15 @@ pub struct Built {
     /// The frozen candidate.
     pub candidate: Option<PathBuf>,
     pub build: Build,
+}
+
+/// A build that is void, or that could not even begin.
+#[derive(Debug, Serialize)]
+pub struct Broken {
+    pub name: String,
+    pub why: String,
+    #[serde(skip)]
+    failure: Failure,
 }
 
 /// What all builds of a run share.
@@ -83,7 +92,8 @@ struct Plan<'a> {
     record: Build,
 }
 
-/// Builds until there are as many as wanted.
+/// Builds until there are as many as wanted. What breaks one build leaves those beside it alone; an error is that of the
+/// first when all broke.
 pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -107,21 +117,33 @@ async fn build_all(context: &Context, config: &Config) -> Result<Summary> {
     };
     let n_missing = config.builds.saturating_sub(known.len());
     context.progress.begin("build", Some(n_missing as u64));
-    let built: Vec<Built> = futures_util::stream::iter(0..n_missing)
+    let ended: Vec<std::result::Result<Built, Broken>> = futures_util::stream::iter(0..n_missing)
         .map(|_| build(&plan))
         .buffer_unordered(config.settings.jobs)
-        .try_collect()
-        .await?;
+        .collect()
+        .await;
+    let (mut built, mut broken) = (Vec::new(), Vec::new());
+    for one in ended {
+        match one {
+            Ok(one) => built.push(one),
+            Err(one) => broken.push(one),
+        }
+    }
+    if built.is_empty() && !broken.is_empty() {
+        return Err(broken.swap_remove(0).failure);
+    }
     let n_passed = built.iter().filter(|one| one.candidate.is_some()).count();
     context.progress.end(&format!(
-        "{} built, {n_passed} of them pass; {} were there already",
+        "{} built, {n_passed} of them pass; {} broke; {} were there already",
         built.len(),
+        broken.len(),
         known.len()
     ));
     Ok(Summary {
         voided,
         known,
         built,
+        broken,
     })
 }
 
@@ -136,7 +158,7 @@ async fn plan<'a>(context: &'a Context, config: &'a Config) -> Result<Plan<'a>> 
         (Some(command), _) => Box::new(CommandBuilder::new(command, &config.show)?),
         (None, Some(model)) => Box::new(OpenCode::new(context, model, settings.compact_at)?),
         (None, None) => {
-            return Err(super::Failure::user("OpenCode builds with a model")
+            return Err(Failure::user("OpenCode builds with a model")
                 .hint("pipeline build --model NAME, or --builder COMMAND"));
         }
     };
@@ -151,7 +173,7 @@ async fn plan<'a>(context: &'a Context, config: &'a Config) -> Result<Plan<'a>> 
         model: config.model.clone(),
         started_at: context.timestamp(),
         duration_ms: 0,
-        settings: config.settings_digest.clone(),
+        settings: settings.digest(model),
         document: digest::of([&document]),
         skeleton: candidates::digest(&context.project.skeleton())?,
         sandbox: sandbox.name().to_owned(),
@@ -193,40 +215,69 @@ fn is_alike(one: &Build, other: &Build) -> bool {
     key(one) == key(other)
 }
 
-/// One build. When our side breaks it is void, and the error says why.
-async fn build(plan: &Plan<'_>) -> Result<Built> {
+/// One build.
+async fn build(plan: &Plan<'_>) -> std::result::Result<Built, Broken> {
     let config = plan.config;
     let base = config.name.as_ref().or(config.model.as_ref());
     let base = base.map_or("build", String::as_str).replace('/', "-");
     let exact = config.name.is_some() && config.builds == 1;
-    let (folder, name) = BuildFolder::create(&config.folder, &base, exact).kind(Kind::User)?;
+    let frozen = plan.context.project.frozen();
+    // A record says which tree a name stands for, and says so for good.
+    let is_frozen =
+        |name: &str| candidates::read_record(&frozen, name).map_or(true, |it| it.is_some());
+    let broken = |name: &str, failure: Failure| Broken {
+        name: name.to_owned(),
+        why: failure.to_string(),
+        failure,
+    };
+    let (folder, name) = BuildFolder::create(&config.folder, &base, exact, is_frozen)
+        .kind(Kind::User)
+        .map_err(|failure| broken(&base, failure))?;
+    let built = build_in(plan, &folder, &name).await;
+    plan.context.progress.advance(1);
+    built.map_err(|failure| {
+        plan.context
+            .progress
+            .note(&format!("{name}: void: {failure}"));
+        broken(&name, failure)
+    })
+}
+
+/// When our side breaks the build is void, and the error says why; but a submission that passed has passed.
+async fn build_in(plan: &Plan<'_>, folder: &BuildFolder, name: &str) -> Result<Built> {
     let line = Line {
         context: plan.context,
         lines: &plan.lines,
-        name: name.clone(),
+        name: name.to_owned(),
     };
     let record = Build {
-        name,
+        name: name.to_owned(),
         ..plan.record.clone()
     };
     folder.write(&record)?;
     let mut session = Session::new(
         &plan.bench,
         &*plan.builder,
-        &config.settings,
-        &folder,
+        &plan.config.settings,
+        folder,
         line,
         record,
     );
     let ended = in_cell(plan, &mut session).await;
     let mut build = session.build.clone();
-    if let Err(failure) = &ended {
-        build.state = State::Void;
-        build.why = Some(failure.to_string());
+    if let Err(failure) = ended {
+        if build.state == State::Running {
+            build.state = State::Void;
+            build.why = Some(failure.to_string());
+            // The first error is the one to tell.
+            let _ = folder.write(&build);
+            return Err(failure);
+        }
+        let why = build.why.unwrap_or_default();
+        build.why = Some(format!("{why}; then our side broke: {failure}"));
+        session.line.note(&format!("our side broke: {failure}"));
     }
     folder.write(&build)?;
-    ended?;
-    plan.context.progress.advance(1);
     Ok(Built {
         candidate: (build.state == State::Passed).then(|| folder.candidate(&build.name)),
         folder: folder.path.clone(),

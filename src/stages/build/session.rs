@@ -1,9 +1,10 @@
 //! The turns of one build. The builder runs in its cell; meanwhile what it asks of its model is kept, and what it submits
 //! is checked. A submission that passes, or the last one, ends the build at once.
 
+use std::path::Path;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use axum::http::StatusCode;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
 
@@ -13,7 +14,7 @@ use super::room::{self, DOCUMENT, how, ours};
 use super::settings::Settings;
 use crate::adapters::folders::{FoldersError, unpack};
 use crate::adapters::gateway::{Event, Gateway, Reply, Submission, Upstream};
-use crate::adapters::sandbox::{Cell, Ended, Exit, Launch, LaunchEvent, Stdio};
+use crate::adapters::sandbox::{Cell, Ended, Exit, Launch, LaunchEvent, LaunchId, Stdio};
 use crate::domain::candidate::{Candidate, Source};
 use crate::domain::model_call::ModelCall;
 use crate::domain::visible::{shortened, visible_line};
@@ -21,17 +22,10 @@ use crate::stages::contract::{self, Bench, Report};
 use crate::stages::{Classify, Kind, Result};
 use crate::storage::builds::{Build, BuildFolder, State, Submitted, Turn};
 
-/// Of a submitted tree.
-const TREE_BYTES: u64 = 256 << 20;
 /// How long calls may take to be told after their cell is gone.
 const LAST_CALLS: Duration = Duration::from_secs(10);
-/// Endpoints that say this will say it again.
-const HOPELESS: [StatusCode; 4] = [
-    StatusCode::UNAUTHORIZED,
-    StatusCode::PAYMENT_REQUIRED,
-    StatusCode::FORBIDDEN,
-    StatusCode::NOT_FOUND,
-];
+/// Endpoints that say this will say it again: unauthorized, payment required, forbidden, not found.
+const HOPELESS: [u16; 4] = [401, 402, 403, 404];
 
 /// A build under way.
 pub struct Session<'a> {
@@ -41,9 +35,16 @@ pub struct Session<'a> {
     pub folder: &'a BuildFolder,
     pub line: Line<'a>,
     pub build: Build,
-    /// The last call that the endpoint failed.
-    last_fault: Option<(Option<u16>, String)>,
+    last_fault: Option<Fault>,
     began: Instant,
+}
+
+/// The last call that the endpoint, or the way to it, answered with an error. What broke off without an answer is none:
+/// it may be the builder, or the end of its cell, that broke it off.
+struct Fault {
+    turn: usize,
+    status: u16,
+    said: String,
 }
 
 impl<'a> Session<'a> {
@@ -99,7 +100,8 @@ impl<'a> Session<'a> {
         for turn in 1..=self.settings.max_turns {
             let left = self.left();
             if left.is_zero() {
-                break;
+                self.give_up(format!("{} s are over", self.settings.time_limit_s));
+                return Ok(());
             }
             gateway.begin_turn(turn);
             self.build.turns.push(Turn {
@@ -134,22 +136,22 @@ impl<'a> Session<'a> {
                 return Ok(());
             }
             if ended.exit == Exit::TimedOut {
-                break;
+                self.give_up(format!("{} s are over", self.settings.time_limit_s));
+                return Ok(());
             }
-            if let Some((Some(status), said)) = &self.last_fault
-                && !self.was_answered()
-                && HOPELESS.iter().any(|one| one.as_u16() == *status)
+            if let Some(Fault { status, said, .. }) = self.silence()
+                && HOPELESS.contains(status)
             {
                 let why = format!("the model's endpoint refuses: status {status}: {said}");
                 self.end(State::Aborted, why);
                 return Ok(());
             }
         }
-        self.give_up();
+        self.give_up(format!("{} turns are used up", self.settings.max_turns));
         Ok(())
     }
 
-    /// One launch of the builder, to its end.
+    /// One launch of the builder, to its end. A submission is checked to its end too.
     async fn turn(
         &mut self,
         cell: &mut Cell,
@@ -157,36 +159,37 @@ impl<'a> Session<'a> {
         events: &mut UnboundedReceiver<Event>,
     ) -> Result<Ended> {
         let id = cell.start(launch, Stdio::Pipes).await.map_err(ours)?;
+        let mut launched = Launched {
+            cell,
+            id,
+            ended: None,
+        };
         loop {
             tokio::select! {
                 biased;
                 Some(event) = events.recv() => {
-                    self.take(event).await?;
+                    self.take(event, &mut launched).await?;
                     if self.build.state != State::Running {
-                        cell.kill(id).await.map_err(ours)?;
+                        launched.kill().await?;
                     }
                 }
-                next = cell.next() => {
-                    if let (ended_id, LaunchEvent::Ended(ended)) = next.map_err(ours)?
-                        && ended_id == id
-                    {
-                        // What it asked before it ended counts.
-                        while let Ok(event) = events.try_recv() {
-                            self.take(event).await?;
-                        }
-                        return Ok(ended);
+                () = launched.wait() => {
+                    // What it asked before it ended counts.
+                    while let Ok(event) = events.try_recv() {
+                        self.take(event, &mut launched).await?;
                     }
+                    return launched.ended.expect("was waited for");
                 }
             }
         }
     }
 
-    async fn take(&mut self, event: Event) -> Result<()> {
+    async fn take(&mut self, event: Event, launched: &mut Launched<'_>) -> Result<()> {
         match event {
             Event::Call(call) => self.keep(&call)?,
             // Nobody waits for a reply when the build is over.
             Event::Submission(_) if self.build.state != State::Running => {}
-            Event::Submission(submission) => self.submitted(submission).await?,
+            Event::Submission(submission) => self.submitted(submission, launched).await?,
         }
         self.show();
         Ok(())
@@ -194,9 +197,15 @@ impl<'a> Session<'a> {
 
     fn keep(&mut self, call: &ModelCall) -> Result<()> {
         self.folder.add_call(call)?;
-        if call.refused.is_none() && !call.is_answered() {
-            let said = shortened(&visible_line(call.response.trim()), 300).into_owned();
-            self.last_fault = Some((call.status, said));
+        if let Some(status) = call.status
+            && call.refused.is_none()
+            && !call.is_answered()
+        {
+            self.last_fault = Some(Fault {
+                turn: call.turn,
+                status,
+                said: shortened(&visible_line(call.response.trim()), 300).into_owned(),
+            });
         }
         let turn = call.turn.checked_sub(1);
         if let Some(turn) = turn.and_then(|turn| self.build.turns.get_mut(turn)) {
@@ -206,24 +215,18 @@ impl<'a> Session<'a> {
     }
 
     /// Unpacks and checks a submission, and tells the builder.
-    async fn submitted(&mut self, submission: Submission) -> Result<()> {
+    async fn submitted(
+        &mut self,
+        submission: Submission,
+        launched: &mut Launched<'_>,
+    ) -> Result<()> {
         let number = self.build.submissions.len() + 1;
         let at_ms = self.elapsed_ms();
         let tree = self.folder.submission(number);
         let name = self.build.name.clone();
-        let report = match unpack(&submission.archive, &tree, &[DOCUMENT], TREE_BYTES) {
-            Err(error @ FoldersError::NotCopied { .. }) => {
-                Report::refused(&name, &error.to_string())
-            }
-            unpacked => {
-                unpacked?;
-                let candidate = Candidate {
-                    name: name.clone(),
-                    source: Source::Tree(tree.clone()),
-                };
-                contract::check(self.bench, &candidate).await?
-            }
-        };
+        let report = launched
+            .during(checked(self.bench, &submission, &name, &tree))
+            .await?;
         let findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
         self.build.submissions.push(Submitted {
             turn: self.build.turns.len(),
@@ -267,18 +270,21 @@ impl<'a> Session<'a> {
     }
 
     /// Turns or time are used up.
-    fn give_up(&mut self) {
-        let why = match self.left().is_zero() {
-            true => format!("{} s are over", self.settings.time_limit_s),
-            false => format!("{} turns are used up", self.settings.max_turns),
-        };
-        match (&self.last_fault, self.build.submissions.is_empty()) {
-            (_, false) => self.end(State::Failed, why),
-            (Some((_, said)), true) if !self.was_answered() => {
-                let why = format!("{why}, and the model never answered: {said}");
-                self.end(State::Aborted, why);
-            }
-            (_, true) => self.end(State::NotDelivered, why),
+    fn give_up(&mut self, why: String) {
+        if self.build.model.is_some() && !self.was_answered() {
+            let said = self.last_fault.as_ref().map(|fault| fault.said.as_str());
+            let said = said.map(|said| format!(": {said}")).unwrap_or_default();
+            self.end(
+                State::Aborted,
+                format!("{why}, and the model never answered{said}"),
+            );
+        } else if let Some(Fault { status, said, .. }) = self.silence() {
+            let why = format!("{why}, and the model answered no more: status {status}: {said}");
+            self.end(State::Aborted, why);
+        } else if self.build.submissions.is_empty() {
+            self.end(State::NotDelivered, why);
+        } else {
+            self.end(State::Failed, why);
         }
     }
 
@@ -289,6 +295,13 @@ impl<'a> Session<'a> {
 
     fn was_answered(&self) -> bool {
         self.build.turns.iter().any(|turn| turn.n_answered > 0)
+    }
+
+    /// What the endpoint said last, when in the last turn it gave errors and no answer.
+    fn silence(&self) -> Option<&Fault> {
+        let last = self.build.turns.last()?;
+        let fault = self.last_fault.as_ref()?;
+        (last.n_answered == 0 && fault.turn == self.build.turns.len()).then_some(fault)
     }
 
     fn left(&self) -> Duration {
@@ -313,6 +326,70 @@ impl<'a> Session<'a> {
             self.build.submissions.len(),
             self.settings.max_submissions
         ));
+    }
+}
+
+/// A launch of the builder.
+struct Launched<'a> {
+    cell: &'a mut Cell,
+    id: LaunchId,
+    ended: Option<Result<Ended>>,
+}
+
+impl Launched<'_> {
+    /// Waits for its end, or for the cell's.
+    async fn wait(&mut self) {
+        while self.ended.is_none() {
+            match self.cell.next().await {
+                Ok((id, LaunchEvent::Ended(ended))) if id == self.id => {
+                    self.ended = Some(Ok(ended));
+                }
+                Ok(_) => {}
+                Err(error) => self.ended = Some(Err(ours(error))),
+            }
+        }
+    }
+
+    /// Does something that takes long; the end of the launch is heard meanwhile, since a cell waits for no listener.
+    async fn during<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            () = self.wait() => {}
+        }
+        work.await
+    }
+
+    async fn kill(&mut self) -> Result<()> {
+        match self.ended {
+            Some(_) => Ok(()),
+            None => self.cell.kill(self.id).await.map_err(ours),
+        }
+    }
+}
+
+/// Unpacks a submission to `tree`, and checks it.
+async fn checked(
+    bench: &Bench<'_>,
+    submission: &Submission,
+    name: &str,
+    tree: &Path,
+) -> Result<Report> {
+    let (archive, to) = (submission.archive.clone(), tree.to_path_buf());
+    let unpacked = tokio::task::spawn_blocking(move || unpack(&archive, &to, &[DOCUMENT]));
+    match unpacked.await? {
+        Err(error @ FoldersError::NotCopied { .. }) => {
+            Ok(Report::refused(name, &error.to_string()))
+        }
+        unpacked => {
+            unpacked?;
+            let candidate = Candidate {
+                name: name.to_owned(),
+                source: Source::Tree(tree.to_path_buf()),
+            };
+            contract::check(bench, &candidate).await
+        }
     }
 }
 

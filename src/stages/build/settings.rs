@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::adapters::gateway::{Protocol, Upstream};
 use crate::adapters::sandbox::Limits;
@@ -36,7 +37,7 @@ pub struct Settings {
 }
 
 /// `[model.NAME]`
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
     pub protocol: Protocol,
@@ -54,8 +55,7 @@ pub struct Model {
 }
 
 impl Settings {
-    /// The settings, and the digest of their file.
-    pub fn read(context: &Context) -> Result<(Self, String)> {
+    pub fn read(context: &Context) -> Result<Self> {
         let path = context.project.settings("build");
         let settings: Self = crate::storage::settings::read(&path).kind(Kind::Settings)?;
         let faults = [
@@ -73,8 +73,23 @@ impl Settings {
         if let Some((_, fault)) = faults.iter().find(|(found, _)| *found) {
             return Err(Failure::settings(format!("{}: {fault}", path.display())));
         }
-        let bytes = std::fs::read(&path)?;
-        Ok((settings, digest::of([bytes])))
+        Ok(settings)
+    }
+
+    /// Digest of what two builds of a model have to have in common: limits, prompts and the model's table. Comments, other
+    /// models, and how many builds run at a time are none of it.
+    pub fn digest(&self, model: Option<&Model>) -> String {
+        let alike = json!({
+            "max_turns": self.max_turns,
+            "max_submissions": self.max_submissions,
+            "time_limit_s": self.time_limit_s,
+            "compact_at": self.compact_at,
+            "task": self.task,
+            "further": self.further,
+            "limits": self.limits,
+            "model": model,
+        });
+        digest::of([alike.to_string()])
     }
 
     pub fn model(&self, name: &str) -> Result<&Model> {
@@ -115,4 +130,40 @@ fn key(variable: &str) -> Result<Secret> {
     }
     Secret::new(&text)
         .ok_or_else(|| Failure::environment(format!("{variable} holds signs that no key has")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_of_what_builds_have_in_common() {
+        let table = |name: &str| {
+            format!(
+                "[model.{name}]\nprotocol = \"openai\"\nendpoint = \"https://h/v1\"\nname = \"{name}\"\n\
+                 context_tokens = 9\noutput_tokens = 3\n"
+            )
+        };
+        let read = |text: &str| -> Settings { toml::from_str(text).expect("settings") };
+        let text = include_str!("../../../pipeline/build.toml").to_owned() + &table("one");
+        let of = |text: &str| {
+            let settings = read(text);
+            settings.digest(settings.model.get("one"))
+        };
+        let same = text.replace("jobs = 3", "jobs = 1 # fewer") + &table("two");
+        assert_ne!(text, same);
+        assert_eq!(of(&text), of(&same));
+        for (old, new) in [
+            ("context_tokens = 9", "context_tokens = 8"),
+            ("max_turns       = 24", "max_turns = 23"),
+            ("Read the whole document", "Read the document"),
+            ("pids = 512", "pids = 511"),
+        ] {
+            let other = text.replace(old, new);
+            assert_ne!(text, other, "{old}");
+            assert_ne!(of(&text), of(&other), "{old}");
+        }
+        let settings = read(&text);
+        assert_ne!(settings.digest(None), of(&text));
+    }
 }

@@ -111,7 +111,6 @@ enum Command {
     Document(document::Args),
     /// Check that a candidate keeps the contract, and freeze it
     Check(check::Args),
-    /// Build candidates with a model
     Build(build::Args),
     /// Prove the suite with the reference and the mutants
     Certify(certify::Args),

@@ -424,10 +424,14 @@ fn a_candidate_that_leaves_is_told_from_one_that_stays() {
         seen.push(byte[0]);
     }
     drop(stalled);
-    // Steps are taken in the order of the requests, so each is there before the next is sent.
+    // Steps are taken in the order of the requests, so each is there before the next is sent; and a request whose sender
+    // leaves before it is read is none.
     for n_before in [1, 2] {
         let mut left = server.connect();
         left.write_all(request.as_bytes()).expect("writes");
+        while server.mock.n_requests(BASE_PATH) <= n_before {
+            std::thread::sleep(Duration::from_millis(2));
+        }
         left.shutdown(std::net::Shutdown::Write).expect("shuts");
         assert_eq!(rest(&mut left), "", "request {n_before} gets nothing");
     }

@@ -424,7 +424,8 @@ async fn left_running_is_found_by_the_next_launch(place: Place) {
     let ended = cell
         .launch(Launch {
             leave_running: true,
-            ..sh("sleep 600 & exit 3")
+            // It ends when the other has become what is looked for.
+            ..sh("sleep 600 & until grep -q '^sleep' /proc/$!/cmdline; do :; done; exit 3")
         })
         .await
         .unwrap();

@@ -107,7 +107,7 @@ pub struct Key {
 pub enum KeyWait {
     /// The screen shows this text.
     Screen(String),
-    /// A moment that is no screen. The reply to a request waits until the keys behind are typed, up to the next wait.
+    /// A moment that is no screen. Nothing waits for the keys: the reply to a request goes out meanwhile.
     Moment(Moment),
 }
 

@@ -260,16 +260,13 @@ impl<'a> Play<'a> {
         let State::Running(running) = &self.states[idx] else {
             return false;
         };
-        let terminal = running.terminal.as_ref();
         let mut signals = self.case.launches[idx].signals.iter().enumerate();
-        terminal.is_some_and(|terminal| terminal.is_request_awaited(request))
-            || signals.any(|(n, signal)| {
-                // What is killed needs no reply, and must not get one before it is dead.
-                signal.once == moment && (n >= running.n_known_sent || signal.send == Signal::Kill)
-            })
-            || self
-                .guests(idx, &moment)
-                .any(|guest| self.is_in_the_way(guest))
+        signals.any(|(n, signal)| {
+            // What is killed needs no reply, and must not get one before it is dead.
+            signal.once == moment && (n >= running.n_known_sent || signal.send == Signal::Kill)
+        }) || self
+            .guests(idx, &moment)
+            .any(|guest| self.is_in_the_way(guest))
     }
 
     /// Whether no key is typed since another launch has the word.
@@ -412,13 +409,7 @@ fn held(case: &Case, idx: usize) -> BTreeSet<usize> {
         .iter()
         .filter_map(|launch| launch.alongside.as_ref());
     let guests = guests.filter(|alongside| alongside.launch == idx + 1);
-    let keys = case.launches[idx].keys.iter();
-    let keys = keys.filter_map(|key| match &key.wait {
-        Some(KeyWait::Moment(moment)) => Some(moment),
-        Some(KeyWait::Screen(_)) | None => None,
-    });
     signals
-        .chain(keys)
         .chain(guests.map(|alongside| &alongside.once))
         .filter_map(|moment| match moment {
             Moment::Request(n) => Some(*n),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::adapters::sandbox::TerminalSize;
-use crate::domain::case::{self, Bindings, Key, KeyWait, Moment, key_bytes};
+use crate::domain::case::{self, Bindings, Key, KeyWait, key_bytes};
 
 /// How long a key waits in vain before the program is killed.
 const WAIT_LIMIT: Duration = Duration::from_secs(10);
@@ -117,19 +117,6 @@ impl<'a> Terminal<'a> {
         };
         self.n_done += 1;
         act
-    }
-
-    /// Whether a key still waits for this request, or keys behind that wait are still to be typed.
-    pub(super) fn is_request_awaited(&self, request: usize) -> bool {
-        let awaits = |key: &Key| key.wait == Some(KeyWait::Moment(Moment::Request(request)));
-        match self.keys.iter().rposition(awaits) {
-            None => false,
-            Some(at) => {
-                let behind = &self.keys[at + 1..];
-                let n_typed = behind.iter().take_while(|key| key.wait.is_none()).count();
-                self.n_done <= at + n_typed
-            }
-        }
     }
 }
 

@@ -7,6 +7,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 use url::Url;
 
+use super::http;
 use crate::domain::chat::Message;
 use crate::domain::secret::{Secret, is_private};
 use crate::domain::visible::{innermost, shortened, visible_line};
@@ -55,22 +56,18 @@ impl ChatModel {
         key: Option<Secret>,
         time_limit: Duration,
     ) -> Result<Self, ChatError> {
-        let address = || ChatError::Address(base.to_owned());
-        let base = base.trim_end_matches('/');
-        let base = base.strip_suffix("/chat/completions").unwrap_or(base);
-        let url = Url::parse(&format!("{base}/chat/completions")).map_err(|_| address())?;
-        if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none() {
-            return Err(address());
-        }
+        let put_behind = base.trim_end_matches('/');
+        let put_behind = put_behind
+            .strip_suffix("/chat/completions")
+            .unwrap_or(put_behind);
+        let url = http::address(&format!("{put_behind}/chat/completions"))
+            .ok_or_else(|| ChatError::Address(base.to_owned()))?;
         if key.is_some() && !is_private(&url) {
             return Err(ChatError::InClear(url));
         }
-        // An error means that it was installed before, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder()
+        let client = http::client(&url)
             .connect_timeout(CONNECT_TIMEOUT.min(time_limit))
             .timeout(time_limit)
-            .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|error| ChatError::Client(innermost(&error)))?;
         Ok(Self {

@@ -16,6 +16,7 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::Value;
 use url::Url;
 
+use super::http;
 use crate::domain::issue::IssueKey;
 use crate::domain::secret::{Secret, is_private};
 use crate::domain::visible::{innermost, visible_line};
@@ -108,22 +109,15 @@ impl GitHub {
     /// Must be called inside of a tokio runtime.
     pub fn new(api: &str, token: Option<&Secret>) -> Result<Self, GitHubError> {
         let address = || GitHubError::Address(api.to_owned());
-        let url = Url::parse(api).map_err(|_| address())?;
-        if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none() {
-            return Err(address());
-        }
+        let url = http::address(api).ok_or_else(address)?;
         if token.is_some() && !is_private(&url) {
             return Err(GitHubError::InClear {
                 api: api.to_owned(),
             });
         }
-        // An error means that it was installed before, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder()
+        let client = http::client(&url)
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(REQUEST_TIMEOUT)
-            // Redirects are answers of their own here.
-            .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|error| GitHubError::Client(innermost(&error)))?;
         let mut builder = Octocrab::builder()

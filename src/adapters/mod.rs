@@ -4,6 +4,7 @@ pub mod chat_model;
 pub mod folders;
 pub mod gateway;
 pub mod github;
+mod http;
 pub mod index;
 pub mod junit;
 pub mod mock;

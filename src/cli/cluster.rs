@@ -114,13 +114,13 @@ fn judged(judged: &Judged) -> String {
     let mut spreads = String::new();
     if let Some(crossed) = &judged.crossed {
         let name = "all, cut from other phenomena";
-        let figures = [crossed.precision, crossed.recall, crossed.f1].map(figure);
+        let figures = [crossed.over.precision, crossed.over.recall, crossed.over.f1].map(figure);
         let first = [name.to_owned(), crossed.n_pairs.to_string()];
         rows.push(first.into_iter().chain(figures).collect());
         spreads += &spread(name, crossed);
     }
     if let Some(pairs) = &judged.pairs {
-        let figures = [pairs.precision, pairs.recall, pairs.f1].map(figure);
+        let figures = [pairs.over.precision, pairs.over.recall, pairs.over.f1].map(figure);
         let first = ["named pairs".to_owned(), pairs.n_duplicates.to_string()];
         rows.push(first.into_iter().chain(figures).collect());
         spreads += &named(pairs);
@@ -147,10 +147,10 @@ fn figure(value: Option<f64>) -> String {
 fn spread(name: &str, crossed: &CrossedOver) -> String {
     format!(
         "{name}: means of {} deals of the phenomena into {} parts, F1 {} to {}, cuts {:.2} to {:.2}\n",
-        crossed.n_deals,
-        crossed.n_parts,
-        figure(crossed.lowest_f1),
-        figure(crossed.highest_f1),
+        crossed.over.n_deals,
+        crossed.over.n_parts,
+        figure(crossed.over.lowest_f1),
+        figure(crossed.over.highest_f1),
         crossed.lowest_cut,
         crossed.highest_cut
     )
@@ -165,10 +165,10 @@ fn named(pairs: &JudgedPairs) -> String {
     format!(
         "named pairs: means of {} deals of the phenomena into {} parts, F1 {} to {}; learned from and judged on all {} \
          pairs {}\nweights of their figures: {}\n",
-        pairs.n_deals,
-        pairs.n_parts,
-        figure(pairs.lowest_f1),
-        figure(pairs.highest_f1),
+        pairs.over.n_deals,
+        pairs.over.n_parts,
+        figure(pairs.over.lowest_f1),
+        figure(pairs.over.highest_f1),
         pairs.n_pairs,
         figure(pairs.f1_in_hindsight),
         weights.join(", ")

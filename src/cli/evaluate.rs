@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use super::{ExitCode, Output, shard, summary as table};
-use crate::domain::verdict::Outcome;
+use crate::domain::verdict::{Outcome, Verdict};
 use crate::methods::summary::summarise;
 use crate::stages::evaluate::{self, Config, Summary, TakeUp};
 use crate::stages::sandboxes::{SandboxKind, Settings};
@@ -109,15 +109,17 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
 /// A failed verdict is a finding; what our side broke outweighs it, since the result is not whole. A flaky verdict is
 /// told where nothing is certain to be wrong.
 pub(super) fn code(summary: &Summary) -> ExitCode {
-    if summary.n_invalid > 0 {
+    let is_flaky = summary.unsteady.iter().any(|unit| unit.flaky);
+    code_of(summary.n_invalid, &summary.verdicts, is_flaky)
+}
+
+pub(super) fn code_of(n_invalid: usize, verdicts: &[Verdict], is_flaky: bool) -> ExitCode {
+    let is_failed = |verdict: &Verdict| matches!(verdict.outcome, Outcome::Failed(_));
+    if n_invalid > 0 {
         ExitCode::Invalid
-    } else if summary
-        .verdicts
-        .iter()
-        .any(|verdict| matches!(verdict.outcome, Outcome::Failed(_)))
-    {
+    } else if verdicts.iter().any(is_failed) {
         ExitCode::Found
-    } else if summary.unsteady.iter().any(|unit| unit.flaky) {
+    } else if is_flaky {
         ExitCode::Flaky
     } else {
         ExitCode::Done

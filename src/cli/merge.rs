@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 
+use super::evaluate::code_of;
 use super::{ExitCode, Output, summary as table};
-use crate::domain::verdict::Outcome;
+use crate::domain::verdict::Verdict;
 use crate::domain::visible::visible_line;
 use crate::methods::summary::summarise;
 use crate::stages::merge::{self, Config, Summary};
@@ -49,20 +50,14 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
 
 /// What is missing outweighs what our side broke, and that outweighs a failed verdict.
 pub(super) fn code(summary: &Summary) -> ExitCode {
-    let is_failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed(_));
     if !summary.missing.is_empty() {
         match summary.refused.is_empty() && summary.dropped.is_empty() {
             true => ExitCode::Again,
             false => ExitCode::Settings,
         }
-    } else if summary.n_invalid > 0 {
-        ExitCode::Invalid
-    } else if summary.verdicts.iter().any(|one| is_failed(&one.outcome)) {
-        ExitCode::Found
-    } else if summary.verdicts.iter().any(|one| one.is_flaky()) {
-        ExitCode::Flaky
     } else {
-        ExitCode::Done
+        let is_flaky = summary.verdicts.iter().any(Verdict::is_flaky);
+        code_of(summary.n_invalid, &summary.verdicts, is_flaky)
     }
 }
 

@@ -20,8 +20,8 @@ use crate::domain::decision::Verb;
 use crate::domain::issue::{Issue, IssueKey};
 use crate::domain::mining::Cluster;
 use crate::domain::visible::{visible, visible_line};
-use crate::stages::Failure;
 use crate::stages::review::{self, Act, Material, Mended, Mending};
+use crate::stages::{self, Context, Failure};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -266,13 +266,7 @@ pub async fn undo(
     Extension(seat): Extension<Arc<Seat>>,
     body: Bytes,
 ) -> Result<Redirect, Refusal> {
-    blocking(move || {
-        let sent = Sent::parse(&body)?;
-        seat.check(&sent.form)?;
-        let mended = review::undo_act(&site.context()?, &seat.reader.name)?;
-        Ok(go_to(&mended, &sent.id))
-    })
-    .await
+    step(site, seat, body, review::undo_act).await
 }
 
 /// Makes the act again that the reader took back last, and goes there.
@@ -281,10 +275,20 @@ pub async fn redo(
     Extension(seat): Extension<Arc<Seat>>,
     body: Bytes,
 ) -> Result<Redirect, Refusal> {
+    step(site, seat, body, review::redo_act).await
+}
+
+/// A step back or forth in the reader's own acts.
+async fn step(
+    site: Arc<Site>,
+    seat: Arc<Seat>,
+    body: Bytes,
+    act: fn(&Context, &str) -> stages::Result<Mended>,
+) -> Result<Redirect, Refusal> {
     blocking(move || {
         let sent = Sent::parse(&body)?;
         seat.check(&sent.form)?;
-        let mended = review::redo_act(&site.context()?, &seat.reader.name)?;
+        let mended = act(&site.context()?, &seat.reader.name)?;
         Ok(go_to(&mended, &sent.id))
     })
     .await

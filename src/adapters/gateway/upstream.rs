@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
+use crate::adapters::http;
 use crate::domain::secret::{Secret, is_private};
 use crate::domain::visible::innermost;
 
@@ -79,26 +80,14 @@ impl Upstream {
         model: &str,
         key: Option<Secret>,
     ) -> Result<Self, GatewayError> {
-        let address = || GatewayError::Address(endpoint.to_owned());
         let url = format!("{}{}", endpoint.trim_end_matches('/'), protocol.path());
-        let url = Url::parse(&url).map_err(|_| address())?;
-        if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none() {
-            return Err(address());
-        }
+        let url = http::address(&url).ok_or_else(|| GatewayError::Address(endpoint.to_owned()))?;
         if key.is_some() && !is_private(&url) {
             return Err(GatewayError::InClear(url));
         }
-        // An error means that it was installed before, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut client = reqwest::Client::builder()
+        let client = http::client(&url)
             .connect_timeout(CONNECT_TIMEOUT)
             .read_timeout(READ_TIMEOUT)
-            .redirect(reqwest::redirect::Policy::none());
-        if url.scheme() == "http" {
-            // A proxy would be told all of it, the key too.
-            client = client.no_proxy();
-        }
-        let client = client
             .build()
             .map_err(|error| GatewayError::Client(innermost(&error)))?;
         Ok(Self {

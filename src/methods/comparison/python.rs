@@ -5,23 +5,17 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use tree_sitter::{Node, Parser};
+use tree_sitter::Node;
 
 use super::python_facts;
-use super::source::Unit;
-use super::syntax::{each, line};
+use super::source::{Unit, with_rest};
+use super::syntax::{each, line, parsed};
 
 /// Cuts one file into its units, in the order of the source.
 ///
 /// A file with syntax errors yields what could be understood.
 pub fn units(file: &Path, text: &str) -> Vec<Unit> {
-    let mut parser = Parser::new();
-    parser
-        .set_language(&tree_sitter_python::LANGUAGE.into())
-        .expect("the grammar fits the library it is built with");
-    let tree = parser
-        .parse(text, None)
-        .expect("parsing has neither a time limit nor a way to cancel");
+    let tree = parsed(&tree_sitter_python::LANGUAGE.into(), text);
     let root = tree.root_node();
     let mut walk = Walk {
         source: Source::new(text, root),
@@ -29,10 +23,7 @@ pub fn units(file: &Path, text: &str) -> Vec<Unit> {
         classes: Vec::new(),
     };
     walk.visit(root, 0);
-    let mut units = walk.units;
-    let n_inside: usize = units[1..].iter().map(|unit| unit.n_lines).sum();
-    units[0].n_lines = text.lines().count().saturating_sub(n_inside);
-    units
+    with_rest(walk.units, text)
 }
 
 /// The text, with what other places of the file refer to by name.
@@ -299,11 +290,7 @@ mod tests {
     #[test]
     fn numbers_and_strings_are_worked_out() {
         let text = "A = 100 << 10\nB = -(2 * 0x10)\nC = 'a' f'b{x}' \"c\"\n";
-        let mut parser = Parser::new();
-        parser
-            .set_language(&tree_sitter_python::LANGUAGE.into())
-            .expect("fits");
-        let tree = parser.parse(text, None).expect("parses");
+        let tree = parsed(&tree_sitter_python::LANGUAGE.into(), text);
         let source = Source::new(text, tree.root_node());
         assert_eq!(source.numbers["A"], 102_400);
         assert_eq!(source.numbers["B"], -32);

@@ -5,16 +5,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use tree_sitter::{Language, Node, Parser};
+use tree_sitter::{Language, Node};
 
-use super::source::Unit;
-use super::syntax::{each, line};
+use super::source::{Unit, with_rest};
+use super::syntax::{each, line, parsed};
 
 /// Cuts one file into its units, in the order of the source.
 ///
 /// A file with syntax errors yields what could be understood.
 pub fn units(file: &Path, text: &str) -> Vec<Unit> {
-    let mut parser = Parser::new();
     // The second grammar is the first with elements in it, and reads JavaScript; `<T>value` is read by the first only.
     let is_typed = file
         .extension()
@@ -24,22 +23,14 @@ pub fn units(file: &Path, text: &str) -> Vec<Unit> {
     } else {
         tree_sitter_typescript::LANGUAGE_TSX.into()
     };
-    parser
-        .set_language(&language)
-        .expect("the grammar fits the library it is built with");
-    let tree = parser
-        .parse(text, None)
-        .expect("parsing has neither a time limit nor a way to cancel");
+    let tree = parsed(&language, text);
     let root = tree.root_node();
     let mut walk = Walk {
         source: Script::new(text, root),
         units: vec![Unit::new(file, "", 1)],
     };
     walk.visit(root, 0, false);
-    let mut units = walk.units;
-    let n_inside: usize = units[1..].iter().map(|unit| unit.n_lines).sum();
-    units[0].n_lines = text.lines().count().saturating_sub(n_inside);
-    units
+    with_rest(walk.units, text)
 }
 
 struct Walk<'t> {

@@ -67,6 +67,13 @@ pub struct Unit {
     pub facts: Vec<Fact>,
 }
 
+/// The units of a file whose first stands for what is outside of the others: it has the lines that they leave.
+pub fn with_rest(mut units: Vec<Unit>, text: &str) -> Vec<Unit> {
+    let n_inside: usize = units[1..].iter().map(|unit| unit.n_lines).sum();
+    units[0].n_lines = text.lines().count().saturating_sub(n_inside);
+    units
+}
+
 impl Fact {
     pub fn new(
         kind: FactKind,

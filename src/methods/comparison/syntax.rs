@@ -1,9 +1,20 @@
 //! What the readers of all languages ask of a node and its text.
 
-use tree_sitter::Node;
+use tree_sitter::{Language, Node, Parser, Tree};
 
 /// Characters of source that are shown of a branch, and twice as many are read of what it says.
 pub const N_SHOWN: usize = 160;
+
+/// The tree of a text; where it has syntax errors, of what could be understood.
+pub fn parsed(language: &Language, text: &str) -> Tree {
+    let mut parser = Parser::new();
+    parser
+        .set_language(language)
+        .expect("the grammar fits the library it is built with");
+    parser
+        .parse(text, None)
+        .expect("parsing has neither a time limit nor a way to cancel")
+}
 
 /// The line of a node's beginning, from 1.
 pub fn line(node: Node<'_>) -> usize {

@@ -45,10 +45,9 @@ pub struct Judged {
     pub clusters: Vec<Cluster>,
 }
 
-/// Several deals of the phenomena into parts.
+/// Figures over several deals of the phenomena into parts.
 #[derive(Debug, Serialize)]
-pub struct CrossedOver {
-    pub n_pairs: usize,
+pub struct OverDeals {
     pub n_parts: usize,
     pub n_deals: usize,
     /// Means over the deals.
@@ -58,9 +57,37 @@ pub struct CrossedOver {
     /// Of the deals.
     pub lowest_f1: Option<f64>,
     pub highest_f1: Option<f64>,
+}
+
+/// Several deals, with the cuts that were chosen in them.
+#[derive(Debug, Serialize)]
+pub struct CrossedOver {
+    pub n_pairs: usize,
+    #[serde(flatten)]
+    pub over: OverDeals,
     /// Thresholds that were chosen.
     pub lowest_cut: f32,
     pub highest_cut: f32,
+}
+
+impl OverDeals {
+    /// Of precision, recall and F1 of each deal.
+    pub(super) fn of(n_parts: usize, deals: &[[Option<f64>; 3]]) -> Self {
+        let of = |figure: usize| deals.iter().filter_map(move |deal| deal[figure]);
+        let mean = |figure: usize| {
+            let n = of(figure).count();
+            (n > 0).then(|| of(figure).sum::<f64>() / n as f64)
+        };
+        Self {
+            n_parts,
+            n_deals: deals.len(),
+            precision: mean(0),
+            recall: mean(1),
+            f1: mean(2),
+            lowest_f1: of(2).min_by(f64::total_cmp),
+            highest_f1: of(2).max_by(f64::total_cmp),
+        }
+    }
 }
 
 /// How often the phenomena are dealt.
@@ -188,21 +215,14 @@ fn crossed_over(
             crossed(&pairs, n_parts, cuts.len())
         })
         .collect();
-    let mean = |figure: fn(&Crossed) -> Option<f64>| -> Option<f64> {
-        let values: Vec<f64> = deals.iter().filter_map(figure).collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-    };
-    let f1 = || deals.iter().filter_map(|deal| deal.f1);
+    let figures: Vec<[Option<f64>; 3]> = deals
+        .iter()
+        .map(|deal| [deal.precision, deal.recall, deal.f1])
+        .collect();
     let chosen = || deals.iter().flat_map(|deal| deal.chosen.iter().copied());
     CrossedOver {
         n_pairs: pairs.len(),
-        n_parts,
-        n_deals: N_DEALS,
-        precision: mean(|deal| deal.precision),
-        recall: mean(|deal| deal.recall),
-        f1: mean(|deal| deal.f1),
-        lowest_f1: f1().min_by(f64::total_cmp),
-        highest_f1: f1().max_by(f64::total_cmp),
+        over: OverDeals::of(n_parts, &figures),
         lowest_cut: cuts[chosen().min().unwrap_or(0)],
         highest_cut: cuts[chosen().max().unwrap_or(0)],
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::judge::deals;
+use super::judge::{OverDeals, deals};
 use super::likeness::Likeness;
 use crate::domain::issue::IssueKey;
 use crate::methods::clustering::{SparseVector, cosine};
@@ -19,15 +19,9 @@ use crate::storage::issue_files;
 pub struct JudgedPairs {
     pub n_pairs: usize,
     pub n_duplicates: usize,
-    pub n_parts: usize,
-    pub n_deals: usize,
-    /// Means over the deals, each pair judged by what was learned from other phenomena.
-    pub precision: Option<f64>,
-    pub recall: Option<f64>,
-    pub f1: Option<f64>,
-    /// Of the deals.
-    pub lowest_f1: Option<f64>,
-    pub highest_f1: Option<f64>,
+    /// Each pair judged by what was learned from other phenomena.
+    #[serde(flatten)]
+    pub over: OverDeals,
     /// Learned from all pairs and judged on the same, as figures of the literature often are.
     pub f1_in_hindsight: Option<f64>,
     /// Of the figures of a pair, in units of their spread.
@@ -79,21 +73,11 @@ pub fn judge_pairs(
     let mut hindsight = Counts::default();
     hindsight.add(&all, &all);
     let known: Vec<_> = pairs.iter().map(|pair| pair.known).collect();
-    let mean = |figure: fn(&Counts) -> Option<f64>| -> Option<f64> {
-        let values: Vec<f64> = counts.iter().filter_map(figure).collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-    };
-    let f1 = || counts.iter().filter_map(Counts::f1);
+    let figures: Vec<[Option<f64>; 3]> = counts.iter().map(Counts::figures).collect();
     Ok(JudgedPairs {
         n_pairs: pairs.len(),
         n_duplicates: known.iter().filter(|(_, duplicate)| *duplicate).count(),
-        n_parts,
-        n_deals: counts.len(),
-        precision: mean(|counts| share(counts.both, counts.found)),
-        recall: mean(|counts| share(counts.both, counts.truth)),
-        f1: mean(Counts::f1),
-        lowest_f1: f1().min_by(f64::total_cmp),
-        highest_f1: f1().max_by(f64::total_cmp),
+        over: OverDeals::of(n_parts, &figures),
         f1_in_hindsight: hindsight.f1(),
         weights: Classifier::learn(&known).map_or_else(BTreeMap::new, |classifier| {
             FIGURES.into_iter().zip(classifier.weights).collect()
@@ -121,6 +105,15 @@ impl Counts {
             self.found += usize::from(found);
             self.truth += usize::from(duplicate);
         }
+    }
+
+    /// Precision, recall and F1.
+    fn figures(&self) -> [Option<f64>; 3] {
+        [
+            share(self.both, self.found),
+            share(self.both, self.truth),
+            self.f1(),
+        ]
     }
 
     fn f1(&self) -> Option<f64> {

@@ -29,7 +29,7 @@ mod likeness;
 
 use background::Background;
 pub use grouping::{Before, Grouping, group};
-pub use judge::{CrossedOver, JudgeConfig, Judged, judge};
+pub use judge::{CrossedOver, JudgeConfig, Judged, OverDeals, judge};
 pub use judge_pairs::JudgedPairs;
 
 /// Raised when the calculation changes, so that stored clusters count as stale.

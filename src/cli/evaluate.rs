@@ -21,7 +21,7 @@ pub struct Args {
         long = "candidate",
         short = 'c',
         value_name = "NAME",
-        required_unless_present_any = ["resume", "plan"]
+        required_unless_present_any = ["resume", "plan", "shard"]
     )]
     candidates: Vec<String>,
     /// Only these cases: ids, categories, or prefixes with a final *

@@ -98,7 +98,7 @@ fn words(summary: &Summary, context: &Context) -> String {
     };
     let file = context.project.shown(&summary.file);
     format!(
-        "{shards}\n\n{} units of {} candidates; expected: one after the other, as in earlier runs, else the time limits\n\
+        "{shards}\n\n{} units, candidates {}; expected: one after the other, as in earlier runs, else the time limits\n\
          plan {} in {file}\n\
          each shard:  pipeline evaluate --plan {file} --shard 1/{n}\n\
          then:        pipeline merge {file}, which writes the run {}",

@@ -4,11 +4,11 @@
 //!
 //! Limits: 2 s and 200 MB for 24,000 outcomes.
 
+mod large;
+
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use doc2harness::domain::case::{CaseId, Category};
@@ -21,6 +21,8 @@ use doc2harness::storage::runs::{
     PLAN_FORMAT, Plan, PlannedCandidate, PlannedCase, Unit, UnitOutcome,
 };
 use doc2harness::storage::shards::{self, Attempt, Claim, Machine, Measured, SHARD_FORMAT};
+
+use large::{median, pipeline};
 
 const N_CANDIDATES: usize = 60;
 const N_CASES: usize = 400;
@@ -42,11 +44,10 @@ fn main() {
     let (mut wall, mut cpu, mut memory, mut anchor) = (vec![], vec![], vec![], vec![]);
     for _ in 0..ROUNDS {
         anchor.push(unpacked(&root.join("data/shards")));
-        let began = Instant::now();
-        let (cpu_s, memory_mb) = merge(root, &file);
-        wall.push(began.elapsed().as_secs_f64());
-        cpu.push(cpu_s);
-        memory.push(memory_mb);
+        let took = pipeline(root, &["--quiet", "merge", file.to_str().expect("text")]);
+        wall.push(took.wall_s);
+        cpu.push(took.cpu_s);
+        memory.push(took.memory_mib * 1.048_576);
         std::fs::remove_dir_all(root.join("data/runs")).expect("removes");
     }
     let (wall, anchor) = (median(wall), median(anchor));
@@ -172,55 +173,14 @@ fn outcome(unit: &Unit, idx: usize, evidence: String) -> UnitOutcome {
 }
 
 fn evidence(idx: usize) -> Evidence {
-    let request = |n: usize| {
-        let content = format!(
+    let sent = (1..5).map(|n| {
+        let text = format!(
             "say {idx} {n} {:x}",
             idx.wrapping_mul(0x9e37_79b9_7f4a_7c15 + n)
         );
-        serde_json::json!({
-            "at_ms": n, "method": "POST", "path": "/v1/chat/completions", "headers": {}, "side": false,
-            "body": { "messages": [{ "role": "user", "content": content.repeat(60) }] },
-            "reply": { "step": n },
-        })
-    };
-    let value = serde_json::json!({
-        "format": 1, "case": "a/b", "bindings": {},
-        "launches": [{
-            "argv": ["harness"], "exit": { "code": 0 }, "screen": null, "keys_unsent": 0,
-            "stdout": { "text": "a line\n".repeat(50), "cut": false },
-            "stderr": { "text": "", "cut": false },
-            "requests": (1..5).map(request).collect::<Vec<_>>(),
-            "duration_ms": 1, "cpu_ms": 1, "out_of_memory": false,
-        }],
-        "files_before": {}, "files_after": {},
+        text.repeat(60)
     });
-    serde_json::from_value(value).expect("evidence")
-}
-
-/// Seconds of processor time, and the largest memory in MB.
-#[expect(
-    clippy::zombie_processes,
-    reason = "`wait4` waits for it, and tells its memory"
-)]
-fn merge(root: &Path, plan: &Path) -> (f64, f64) {
-    let child = Command::new(env!("CARGO_BIN_EXE_pipeline"))
-        .args(["--quiet", "merge"])
-        .arg(plan)
-        .current_dir(root)
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("starts");
-    // SAFETY: the structure is plain numbers, and the call fills it; the child is waited for here and nowhere else.
-    let (status, usage) = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        let mut status = 0;
-        assert!(libc::wait4(child.id() as i32, &mut status, 0, &mut usage) > 0);
-        (std::process::ExitStatus::from_raw(status), usage)
-    };
-    assert_eq!(status.code(), Some(1), "failed verdicts, and nothing else");
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    let cpu_s = seconds(usage.ru_utime) + seconds(usage.ru_stime);
-    (cpu_s, usage.ru_maxrss as f64 * 1024.0 / 1e6)
+    large::evidence(&sent.collect::<Vec<_>>())
 }
 
 /// Seconds that it takes to read and unpack every archive below a folder.
@@ -242,9 +202,4 @@ fn unpacked(folder: &Path) -> f64 {
         }
     }
     began.elapsed().as_secs_f64()
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }

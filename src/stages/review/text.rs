@@ -104,7 +104,7 @@ pub(super) fn text(context: &Context, subject: &Subject) -> Result<String> {
             }
             if let Some(trace) = &found.trace {
                 text += &format!(
-                    "traced     by words that it shares with the clause, {:.2} of them\n",
+                    "traced     by words and names that it shares with the clause, the rare ones for more: {:.2}\n",
                     trace.score
                 );
                 text += &clause(&document, &trace.clause);

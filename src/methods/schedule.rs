@@ -4,24 +4,40 @@ use std::collections::BTreeMap;
 
 use crate::domain::case::CaseId;
 
+/// What a unit took, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Taken {
+    pub duration_ms: u64,
+    /// Processor time of the candidate's processes.
+    pub cpu_ms: u64,
+}
+
+impl Taken {
+    /// Whether it waited for a timer or for keys most of the time, and needed no core meanwhile. On a busy machine a unit
+    /// that works takes several times its processor time too.
+    pub fn idles(self) -> bool {
+        self.duration_ms > 8 * self.cpu_ms
+    }
+}
+
 /// What units took in earlier runs.
 #[derive(Debug, Default)]
 pub struct Durations {
-    by_candidate: BTreeMap<(String, CaseId), u64>,
-    by_case: BTreeMap<CaseId, u64>,
+    by_candidate: BTreeMap<(String, CaseId), Taken>,
+    by_case: BTreeMap<CaseId, Taken>,
 }
 
 impl Durations {
     /// A later call overrides an earlier one; for other candidates the longest counts.
-    pub fn add(&mut self, candidate: &str, case: &CaseId, ms: u64) {
+    pub fn add(&mut self, candidate: &str, case: &CaseId, taken: Taken) {
         self.by_candidate
-            .insert((candidate.to_owned(), case.clone()), ms);
-        let longest = self.by_case.entry(case.clone()).or_default();
-        *longest = ms.max(*longest);
+            .insert((candidate.to_owned(), case.clone()), taken);
+        let longest = self.by_case.entry(case.clone()).or_insert(taken);
+        *longest = taken.max(*longest);
     }
 
     /// What the candidate took, else what the slowest of the others did; none where nobody ran the case.
-    pub fn expected_ms(&self, candidate: &str, case: &CaseId) -> Option<u64> {
+    pub fn expected(&self, candidate: &str, case: &CaseId) -> Option<Taken> {
         self.by_candidate
             .get(&(candidate.to_owned(), case.clone()))
             .or_else(|| self.by_case.get(case))
@@ -94,12 +110,17 @@ mod tests {
     fn own_durations_come_before_those_of_others() {
         let mut durations = Durations::default();
         let case = CaseId::new("a/b");
-        durations.add("x", &case, 300);
-        durations.add("x", &case, 100);
-        durations.add("y", &case, 200);
-        assert_eq!(durations.expected_ms("x", &case), Some(100));
-        assert_eq!(durations.expected_ms("z", &case), Some(300));
-        assert_eq!(durations.expected_ms("x", &CaseId::new("a/c")), None);
+        let taken = |duration_ms| Taken {
+            duration_ms,
+            cpu_ms: 30,
+        };
+        durations.add("x", &case, taken(300));
+        durations.add("x", &case, taken(100));
+        durations.add("y", &case, taken(200));
+        assert_eq!(durations.expected("x", &case), Some(taken(100)));
+        assert_eq!(durations.expected("z", &case), Some(taken(300)));
+        assert_eq!(durations.expected("x", &CaseId::new("a/c")), None);
+        assert!(taken(300).idles() && !taken(200).idles());
     }
 
     /// An engine that serves `capacity` at a time in 10 ms; more wait for their turn.

@@ -116,6 +116,7 @@ fn attempt(context: &Context, config: &Config, plan: &StoredPlan) -> Result<Summ
             let work = Work {
                 plan: &plan.plan.run,
                 suite: &suite,
+                expected: &evaluate::Expected::read(context, &suite)?,
                 sandbox: sandboxes::open(context, kind, &settings.image).await?,
                 settings: &settings,
                 jobs: config.jobs,

@@ -4,14 +4,16 @@
 mod order;
 mod pace;
 mod plan;
+mod queue;
 mod ready;
 mod units;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -28,6 +30,7 @@ use crate::methods::suite_check;
 use crate::storage::runs::{Plan, Run, RunError, Unit, UnitOutcome, hex};
 use crate::storage::{documents, suite};
 use pace::{Paced, Slots};
+use queue::{Queue, Waiting};
 use units::Means;
 
 pub(super) use order::Expected;
@@ -123,16 +126,18 @@ async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<S
     let sandbox = sandboxes::open(context, config.sandbox, &config.settings.image).await?;
     let mut run = plan::opened(context, config, suite, sandbox.name())?;
     let mut units = run.missing().map_err(run_failure)?;
+    let expected = Expected::read(context, suite)?;
     match config.shuffle {
         Some(number) => {
             units.sort_by_cached_key(|unit| hex(&Sha256::digest(format!("{number}\0{unit:?}"))));
         }
-        None => order::longest_first(context, suite, &mut units)?,
+        None => expected.longest_first(&mut units),
     }
     let n_run = units.len();
     let work = Work {
         plan: &run.plan.clone(),
         suite,
+        expected: &expected,
         sandbox,
         settings: &config.settings,
         jobs: config.jobs,
@@ -160,6 +165,7 @@ async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<S
 pub(super) struct Work<'a> {
     pub plan: &'a Plan,
     pub suite: &'a Suite,
+    pub expected: &'a Expected<'a>,
     pub sandbox: Arc<dyn Sandbox>,
     pub settings: &'a Settings,
     pub jobs: usize,
@@ -176,6 +182,7 @@ pub(super) async fn run_units(
     let Work {
         plan,
         suite,
+        expected,
         sandbox,
         settings,
         jobs,
@@ -189,12 +196,20 @@ pub(super) async fn run_units(
     });
     let n_run = units.len();
     context.progress.begin("evaluate", Some(n_run as u64));
-    let mut ready = BTreeMap::new();
-    for planned in &plan.candidates {
-        if units.iter().any(|unit| unit.candidate == planned.name) {
+    let asked: BTreeSet<&str> = units.iter().map(|unit| &*unit.candidate).collect();
+    let ready = stream::iter(&plan.candidates)
+        .filter(|planned| std::future::ready(asked.contains(&*planned.name)))
+        .map(async |planned| {
             let one = ready::ready(context, settings, suite, &bench, plan, planned).await?;
-            ready.insert(planned.name.clone(), one);
-        }
+            Ok::<_, Failure>((planned.name.clone(), one))
+        })
+        .buffer_unordered(jobs.max(1))
+        .try_collect()
+        .await?;
+    let mut queue = Queue::new(most.saturating_sub(2 * jobs));
+    for unit in units {
+        let idles = expected.idles(&unit);
+        queue.push(Waiting::new(unit, idles));
     }
     let means = Means {
         suite,
@@ -202,7 +217,7 @@ pub(super) async fn run_units(
         slots: Slots::new(jobs.max(1), most, paced),
         ready,
     };
-    let ended = units::run_units(context, settings, means, units, ledger).await;
+    let ended = units::run_units(context, settings, means, queue, ledger).await;
     context.progress.end(&match &ended {
         Ok(()) => format!("{n_run} units in {:.1} s", began.elapsed().as_secs_f64()),
         Err(failure) => failure.to_string(),

@@ -1,17 +1,18 @@
-//! The order in which units are started: the longest first, so that none of them runs alone at the end.
+//! What units are expected to take, by earlier runs; the longest are started first, so that none of them runs alone at the
+//! end.
 
 use std::cmp::Reverse;
 
 use super::run_failure;
 use crate::domain::suite::Suite;
-use crate::methods::schedule::Durations;
+use crate::methods::schedule::{Durations, Taken};
 use crate::stages::{Context, Result};
 use crate::storage::runs::{Run, Unit};
 
 /// Earlier runs that are looked into.
 const N_RUNS: usize = 5;
 
-/// What units are expected to take, in milliseconds.
+/// What units are expected to take.
 pub(in crate::stages) struct Expected<'a> {
     suite: &'a Suite,
     durations: Durations,
@@ -28,14 +29,18 @@ impl<'a> Expected<'a> {
             let outcomes = Run::open(&runs, id).and_then(|run| run.outcomes());
             for unit in outcomes.into_iter().flatten() {
                 if unit.evidence.is_some() {
-                    durations.add(&unit.candidate, &unit.case, unit.duration_ms);
+                    let taken = Taken {
+                        duration_ms: unit.duration_ms,
+                        cpu_ms: unit.cpu_ms,
+                    };
+                    durations.add(&unit.candidate, &unit.case, taken);
                 }
             }
         }
         Ok(Self { suite, durations })
     }
 
-    /// One that was never run is expected to use up its time limits.
+    /// In milliseconds. One that was never run is expected to use up its time limits.
     pub(in crate::stages) fn ms(&self, unit: &Unit) -> u64 {
         let limits_ms = || {
             let launches = self.suite.get(&unit.case).map(|case| &case.launches);
@@ -44,14 +49,20 @@ impl<'a> Expected<'a> {
                 .map(|one| u64::from(one.time_limit_s()))
                 .sum::<u64>()
         };
-        self.durations
-            .expected_ms(&unit.candidate, &unit.case)
-            .unwrap_or_else(limits_ms)
+        self.taken(unit)
+            .map_or_else(limits_ms, |taken| taken.duration_ms)
     }
-}
 
-pub(super) fn longest_first(context: &Context, suite: &Suite, units: &mut [Unit]) -> Result<()> {
-    let expected = Expected::read(context, suite)?;
-    units.sort_by_cached_key(|unit| (Reverse(expected.ms(unit)), unit.clone()));
-    Ok(())
+    /// Whether it waits most of the time; not known of one that was never run.
+    pub(super) fn idles(&self, unit: &Unit) -> bool {
+        self.taken(unit).is_some_and(Taken::idles)
+    }
+
+    pub(super) fn longest_first(&self, units: &mut [Unit]) {
+        units.sort_by_cached_key(|unit| (Reverse(self.ms(unit)), unit.clone()));
+    }
+
+    fn taken(&self, unit: &Unit) -> Option<Taken> {
+        self.durations.expected(&unit.candidate, &unit.case)
+    }
 }

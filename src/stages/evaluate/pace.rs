@@ -56,8 +56,9 @@ impl Slots {
         }
     }
 
-    /// Whether one more may begin beside `n` that are under way. A unit whose cell waits holds no core. Where a core is
-    /// idle all the same there may be twice as many, but never two where one was asked for.
+    /// Whether one more may begin beside `n` that are under way. A unit whose cell waits holds no core. One more than
+    /// asked for takes the core that another leaves for a moment, and where a core is idle all the same there may be twice
+    /// as many; but never two where one was asked for.
     pub(super) fn is_free(&mut self, n: usize) -> bool {
         if n < self.jobs {
             return true;
@@ -66,8 +67,10 @@ impl Slots {
             return false;
         }
         let n_busy = n.saturating_sub(self.paced.n_still());
-        n_busy < self.jobs
-            || (self.jobs > 1 && n_busy < 2 * self.jobs && self.idle.is_seen(self.jobs))
+        if self.jobs == 1 {
+            return n_busy == 0;
+        }
+        n_busy <= self.jobs || (n_busy < 2 * self.jobs && self.idle.is_seen(self.jobs))
     }
 }
 

@@ -1,14 +1,13 @@
 //! Running units: each in a task that ends when its evidence is on the disk; a fault of ours is tried again, and one that
 //! no other unit could escape ends the run.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 
 use super::pace::{LOOK, Slots};
+use super::queue::{Place, Queue, Waiting};
 use super::ready::Ready;
 use super::run_failure;
 use crate::domain::case::Case;
@@ -53,12 +52,12 @@ pub(super) struct Means<'a> {
     pub(super) ready: BTreeMap<String, Ready>,
 }
 
-/// Runs units, the first ones first, and records each when it is finished.
+/// Runs the units of a queue and records each when it is finished.
 pub(super) async fn run_units(
     context: &Context,
     settings: &Settings,
     means: Means<'_>,
-    units: Vec<Unit>,
+    mut queue: Queue,
     ledger: &mut impl Ledger,
 ) -> Result<()> {
     let Means {
@@ -68,26 +67,21 @@ pub(super) async fn run_units(
         ready,
     } = means;
     let mut decided = Vec::new();
-    let mut waiting = VecDeque::new();
-    for unit in units {
-        match ready[&unit.candidate].trial(suite, &unit.case) {
-            Err(outcome) => decided.push(unit_outcome(&unit, 1, outcome)),
-            Ok(_) => waiting.push_back(Waiting {
-                unit,
-                attempt: 1,
-                not_before: Instant::now(),
-            }),
-        }
-    }
+    queue.retain(|Waiting { unit, attempt, .. }| {
+        let outcome = ready[&unit.candidate].trial(suite, &unit.case).err();
+        let is_kept = outcome.is_none();
+        decided.extend(outcome.map(|outcome| unit_outcome(unit, *attempt, outcome)));
+        is_kept
+    });
     record(context, ledger, decided)?;
     let mut tasks: JoinSet<Ended> = JoinSet::new();
     let mut finished: Vec<UnitOutcome> = Vec::new();
     let interrupted = told_to_stop();
     tokio::pin!(interrupted);
     loop {
-        while !waiting.is_empty()
+        while !queue.is_empty()
             && slots.is_free(tasks.len())
-            && let Some(next) = take_ready(&mut waiting)
+            && let Some((next, place)) = queue.next()
         {
             let (subject, case) = ready[&next.unit.candidate]
                 .trial(suite, &next.unit.case)
@@ -98,18 +92,19 @@ pub(super) async fn run_units(
                 case.clone(),
                 subject.clone(),
                 next,
+                place,
             );
             tasks.spawn(trial);
         }
         // Others have started already while the disk is waited for.
         record(context, ledger, std::mem::take(&mut finished))?;
-        if tasks.is_empty() && waiting.is_empty() {
+        if tasks.is_empty() && queue.is_empty() {
             return Ok(());
         }
         let ended = tokio::select! {
             Some(joined) = tasks.join_next() => joined?,
             // A unit may have begun to wait, or the time of one that is tried again may have come.
-            () = tokio::time::sleep(LOOK), if !waiting.is_empty() => continue,
+            () = tokio::time::sleep(LOOK), if !queue.is_empty() => continue,
             _ = &mut interrupted => {
                 tasks.shutdown().await;
                 return Err(resumable(Kind::Interrupted, "interrupted".into(), ledger));
@@ -128,7 +123,7 @@ pub(super) async fn run_units(
                     }
                     let outcome = Outcome::Invalid(broken.fault);
                     if outcome.rule().retried && tried.attempt < settings.attempts {
-                        waiting.push_back(tried.again());
+                        queue.push(tried.again());
                     } else {
                         finished.push(unit_outcome(&tried.unit, tried.attempt, outcome));
                     }
@@ -140,25 +135,6 @@ pub(super) async fn run_units(
             }
             // Whatever else has ended meanwhile is flushed to the disk together.
             ended = tasks.try_join_next().transpose()?;
-        }
-    }
-}
-
-/// A unit that is to be run.
-struct Waiting {
-    unit: Unit,
-    attempt: u32,
-    /// A machine that broke an attempt is given time.
-    not_before: Instant,
-}
-
-impl Waiting {
-    fn again(self) -> Self {
-        let pause = Duration::from_millis(400 << self.attempt.min(6));
-        Self {
-            attempt: self.attempt + 1,
-            not_before: Instant::now() + pause,
-            ..self
         }
     }
 }
@@ -177,6 +153,7 @@ async fn trial(
     case: Case,
     subject: Arc<Subject>,
     waiting: Waiting,
+    _place: Place,
 ) -> Ended {
     let evidence = match trial::run(&bench, &case, &subject).await {
         Ok(evidence) => evidence,
@@ -197,15 +174,6 @@ async fn trial(
         Ok(unit) => Ended::Outcome(unit),
         Err(error) => Ended::NotStored(error),
     }
-}
-
-/// The first unit whose time has come.
-fn take_ready(waiting: &mut VecDeque<Waiting>) -> Option<Waiting> {
-    let now = Instant::now();
-    let idx = waiting
-        .iter()
-        .position(|waiting| waiting.not_before <= now)?;
-    waiting.remove(idx)
 }
 
 /// An outcome without evidence.

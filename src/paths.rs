@@ -99,6 +99,11 @@ impl Project {
         self.root.join("data/builds")
     }
 
+    /// The table of models, and what it is made of.
+    pub fn leaderboard(&self) -> PathBuf {
+        self.root.join("data/leaderboard")
+    }
+
     /// A path as people should see it: below the root it is relative.
     pub fn shown(&self, path: &Path) -> String {
         path.strip_prefix(&self.root)

@@ -1,4 +1,4 @@
-//! `pipeline analyze`: the statistics of a run or of a table of verdicts.
+//! `pipeline analyze`: the statistics of runs or of a table of verdicts.
 
 mod architecture;
 mod cases;
@@ -17,9 +17,9 @@ use numbers::count;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The run; the newest one unless said
-    #[arg(conflicts_with = "csv")]
-    run: Option<String>,
+    /// The run, or several of the same cases on different candidates; the newest one unless said
+    #[arg(conflicts_with = "csv", value_name = "RUN")]
+    runs: Vec<String>,
     /// Read verdicts from a table instead of a run
     ///
     /// Columns: candidate, model, build, case, category, scenario, outcome, and family (the seed of a variant) and
@@ -66,7 +66,7 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
         settings,
         source: match args.csv {
             Some(path) => Source::Table(path),
-            None => Source::Run(args.run),
+            None => Source::Runs(args.runs),
         },
         models: args.model_of.into_iter().collect::<BTreeMap<_, _>>(),
         compare: args

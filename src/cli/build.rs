@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use super::{ExitCode, Output};
-use crate::stages::build::{self, Built, Config, Settings, Summary};
+use crate::domain::build::{State, Turn};
+use crate::stages::build::{self, Built, Config, Order, Settings, Summary};
 use crate::stages::sandboxes::{self, SandboxKind};
 use crate::stages::{Context, Failure, Result, contract};
-use crate::storage::builds::State;
 
 /// Build candidates with a model
 ///
@@ -57,11 +57,13 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
     }
     let settings = Settings::read(context)?;
     let config = Config {
-        model: args.model,
+        orders: vec![Order {
+            model: args.model,
+            builds: args.builds as usize,
+            name: args.name,
+        }],
         builder: args.builder,
         show: args.show,
-        builds: args.builds as usize,
-        name: args.name,
         folder: args.out.unwrap_or_else(|| context.project.builds()),
         sandbox: args.sandbox.unwrap_or(settings.sandbox),
         settings,
@@ -98,9 +100,7 @@ fn words(summary: &Summary, context: &Context) -> String {
 fn told(one: &Built, context: &Context) -> Vec<String> {
     let build = &one.build;
     let tokens = build.tokens();
-    let count = |of: fn(&crate::storage::builds::Turn) -> usize| -> usize {
-        build.turns.iter().map(of).sum()
-    };
+    let count = |of: fn(&Turn) -> usize| -> usize { build.turns.iter().map(of).sum() };
     let mut lines = vec![format!(
         "{}: {} turns, {:.0} s, {} submissions; {} answers of the model, {} calls failed, {} refused; {} tokens read \
          ({} from its cache), {} written",

@@ -25,6 +25,7 @@ mod draft;
 mod evaluate;
 mod expand;
 mod filter;
+mod leaderboard;
 mod man;
 mod merge;
 mod plan;
@@ -112,6 +113,7 @@ enum Command {
     /// Check that a candidate keeps the contract, and freeze it
     Check(check::Args),
     Build(build::Args),
+    Leaderboard(leaderboard::Args),
     /// Prove the suite with the reference and the mutants
     Certify(certify::Args),
     /// Print a shell's completions
@@ -203,6 +205,7 @@ fn dispatch(
         Command::Document(args) => document::run(args, &context()?, output),
         Command::Check(args) => check::run(args, &context()?, output),
         Command::Build(args) => build::run(args, &context()?, output),
+        Command::Leaderboard(args) => leaderboard::run(args, &context()?, output),
         Command::Certify(args) => certify::run(args, &context()?, output),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),

@@ -1,6 +1,7 @@
 //! Nouns and their invariants: no I/O, no clock; nothing fails but parsing.
 
 pub mod adapter;
+pub mod build;
 pub mod candidate;
 pub mod case;
 pub mod certificate;

@@ -1,4 +1,4 @@
-//! Prints the statistics of a run, or of a table of verdicts. It stores nothing but what it is asked to write.
+//! Prints the statistics of runs, or of a table of verdicts. It stores nothing but what it is asked to write.
 
 mod pictures;
 mod sources;
@@ -38,13 +38,13 @@ pub struct Config {
 }
 
 pub enum Source {
-    /// The newest run when none is named.
-    Run(Option<String>),
+    /// Of the same cases on different candidates; the newest run when none is named.
+    Runs(Vec<String>),
     Table(PathBuf),
 }
 
 /// `pipeline/analyze.toml`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     pub resampling: Resampling,
@@ -83,7 +83,7 @@ impl Settings {
 
 #[derive(Debug, Serialize)]
 pub struct Summary {
-    /// The run's id, or the table's path.
+    /// The runs' ids, or the table's path.
     pub source: String,
     /// Verdicts that the run's plan foresees and that are not there (yet).
     pub n_unfinished: usize,

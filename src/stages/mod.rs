@@ -32,6 +32,7 @@ pub mod doctor;
 pub mod evaluate;
 pub mod install;
 pub mod interrupt;
+pub mod leaderboard;
 pub mod line;
 pub mod merge;
 pub mod owned_folder;

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use serde::{Deserialize, Serialize};
 
-use crate::domain::model_call::{ModelCall, Tokens};
+use crate::domain::build::{Build, State};
+use crate::domain::model_call::ModelCall;
 
 /// Calls of the model, in the order in which they ended.
 const TRAFFIC: &str = "traffic.jsonl.gz";
@@ -31,119 +31,6 @@ pub enum BuildsError {
 }
 
 type Result<T> = std::result::Result<T, BuildsError>;
-
-/// How far a build is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum State {
-    Running,
-    /// A submission passed the contract check; the candidate is frozen.
-    Passed,
-    /// Something was submitted, and all of it was returned.
-    Failed,
-    /// Nothing was submitted.
-    NotDelivered,
-    /// It could not begin, or the model never answered: no result of the model.
-    Aborted,
-    /// Our process died meanwhile, or our side broke.
-    Void,
-}
-
-impl State {
-    /// Whether this is a result of the model.
-    pub fn counts(self) -> bool {
-        matches!(self, Self::Passed | Self::Failed | Self::NotDelivered)
-    }
-}
-
-/// The file `build.json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Build {
-    pub name: String,
-    pub state: State,
-    /// What ended it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-    /// The builder's harness with its version, or a command.
-    pub builder: String,
-    /// Digest of the lock files that the harness was installed from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub packages: Option<String>,
-    /// The model's name in `pipeline/build.toml`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// RFC 3339.
-    pub started_at: String,
-    /// From the first turn to the end.
-    pub duration_ms: u64,
-    /// Digest of limits, prompts and the model's table of `pipeline/build.toml`.
-    pub settings: String,
-    /// Digest of the rendered document that the builder was given.
-    pub document: String,
-    /// Digest of the skeleton that it began with.
-    pub skeleton: String,
-    pub sandbox: String,
-    /// The version of this program.
-    pub version: String,
-    pub turns: Vec<Turn>,
-    pub submissions: Vec<Submitted>,
-}
-
-/// One launch of the builder, and its calls of the model.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Turn {
-    /// How the builder ended, such as `exit 0`.
-    pub ended: String,
-    pub duration_ms: u64,
-    /// Calls that the model answered.
-    pub n_answered: usize,
-    /// Calls that the endpoint, or the way to it, failed.
-    pub n_failed: usize,
-    /// What the gateway did not pass on.
-    pub n_refused: usize,
-    /// Answers whose tokens the endpoint did not tell, or that broke off before.
-    pub n_unmetered: usize,
-    pub tokens: Tokens,
-}
-
-impl Turn {
-    /// Adds a call of this turn.
-    pub fn add(&mut self, call: &ModelCall) {
-        match (call.is_answered(), &call.refused) {
-            (true, _) => self.n_answered += 1,
-            (false, Some(_)) => self.n_refused += 1,
-            (false, None) => self.n_failed += 1,
-        }
-        match call.tokens {
-            Some(tokens) => self.tokens += tokens,
-            None => self.n_unmetered += usize::from(call.is_answered()),
-        }
-    }
-}
-
-/// A tree that the builder submitted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Submitted {
-    pub turn: usize,
-    /// Since the first turn began.
-    pub at_ms: u64,
-    /// None for an archive that is no tree.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub digest: Option<String>,
-    /// What the contract check found, as `file:line: message`.
-    pub findings: Vec<String>,
-}
-
-impl Build {
-    pub fn tokens(&self) -> Tokens {
-        let mut all = Tokens::default();
-        self.turns.iter().for_each(|turn| all += turn.tokens);
-        all
-    }
-}
 
 /// The folder of a build that this process makes. While it lives, the build's lock is held.
 #[derive(Debug)]
@@ -226,11 +113,12 @@ impl BuildFolder {
     pub fn submission(&self, number: usize) -> PathBuf {
         self.path.join(format!("submission-{number}"))
     }
+}
 
-    /// Where the candidate lies when it passed: a folder with the build's name, since a candidate is named by it.
-    pub fn candidate(&self, name: &str) -> PathBuf {
-        self.path.join(name)
-    }
+/// Where the candidate lies in the folder of a build that passed: with the build's name, since a candidate is named by
+/// it.
+pub fn candidate_in(folder: &Path) -> PathBuf {
+    folder.join(folder.file_name().unwrap_or_default())
 }
 
 /// The records of all builds, sorted by name.

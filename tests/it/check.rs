@@ -19,7 +19,7 @@ def main(argv: list[str]) -> int:
         print("harness", *argv)
     return code
 "#;
-const HEADLESS: &str = r#""""Contract 2, the headless entry: `./harness -p PROMPT` ends here."""
+pub const HEADLESS: &str = r#""""Contract 2, the headless entry: `./harness -p PROMPT` ends here."""
 
 from .types import Options, Result
 
@@ -28,7 +28,7 @@ def run_headless(prompt: str, options: Options) -> Result:
     """Answer one prompt without asking anybody."""
     return Result(text=prompt)
 "#;
-const API: &str = r#""""Contract 3, the evaluation API: `./harness api` calls `serve`."""
+pub const API: &str = r#""""Contract 3, the evaluation API: `./harness api` calls `serve`."""
 
 
 def evaluate(request: dict) -> dict:

@@ -23,6 +23,7 @@ mod full_github;
 mod hostile;
 mod killed;
 mod layers;
+mod leaderboard;
 mod mock;
 mod oracles;
 mod project;

@@ -249,7 +249,7 @@ fn fraction(tally: Tally) -> String {
 }
 
 /// A code span, whatever backticks the text has.
-fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     let text = visible_line(text);
     let mut longest = 0;
     let mut run = 0;
@@ -266,7 +266,7 @@ fn code(text: &str) -> String {
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in visible_line(text).chars() {
         if matches!(

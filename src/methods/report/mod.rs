@@ -1,10 +1,12 @@
-//! A run as a report: [`compose`] collects what is to be said, [`html`] and [`markdown`] say it.
+//! A run as a report: [`compose`] collects what is to be said, [`html`] and [`markdown`] say it. Many runs, by the models
+//! that built their candidates, are a [`leaderboard`].
 //!
 //! The same stored run gives the same bytes: there is no clock here, and everything is sorted.
 
 mod comparison;
 mod composition;
 mod html;
+mod leaderboard;
 mod markdown;
 
 pub use comparison::{Baseline, Change, Changes, Comparison, NOT_RUN, compare};
@@ -13,4 +15,5 @@ pub use composition::{
     Times, UnitFacts, compose,
 };
 pub use html::html;
+pub use leaderboard::{BoardFacts, Contestant, Leaderboard, leaderboard};
 pub use markdown::markdown;

@@ -1,4 +1,4 @@
-//! The verdicts that are analysed, from a run or a table, with the witnesses set aside.
+//! The verdicts that are analysed, from runs or a table, with the witnesses set aside.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,20 +19,23 @@ pub(super) struct Verdicts {
     /// Of candidates that are no witnesses.
     pub rows: Vec<Row>,
     pub witnesses: Witnesses,
-    /// Of a run: candidate → digest of its tree.
+    /// Of runs: candidate → digest of its tree.
     pub digests: BTreeMap<String, String>,
+    /// Of runs: the digest of their cases.
+    suite: String,
 }
 
 impl Verdicts {
     pub fn read(context: &Context, config: &Config) -> Result<Self> {
         let mut verdicts = match &config.source {
-            Source::Run(id) => of_run(context, id.as_deref(), &config.models)?,
+            Source::Runs(ids) => of_runs(context, ids, &config.models)?,
             Source::Table(path) => Self {
                 source: context.project.shown(path),
                 n_unfinished: 0,
                 rows: of_table(path, &config.models)?,
                 witnesses: Witnesses::new(),
                 digests: BTreeMap::new(),
+                suite: String::new(),
             },
         };
         let unknown = config
@@ -84,6 +87,41 @@ fn of_table(path: &std::path::Path, models: &BTreeMap<String, String>) -> Result
     Ok(rows)
 }
 
+fn of_runs(
+    context: &Context,
+    ids: &[String],
+    models: &BTreeMap<String, String>,
+) -> Result<Verdicts> {
+    let mut ids = ids.iter();
+    let mut all = of_run(context, ids.next().map(String::as_str), models)?;
+    for id in ids {
+        let more = of_run(context, Some(id), models)?;
+        if more.suite != all.suite {
+            return Err(Failure::user(format!(
+                "the runs {} and {id} are about different cases",
+                all.source
+            ))
+            .hint("evaluate all candidates on the same cases, or analyze the runs one by one"));
+        }
+        if let Some(name) = more
+            .digests
+            .keys()
+            .find(|name| all.digests.contains_key(*name))
+        {
+            return Err(Failure::user(format!(
+                "{name} is in the run {id} and in one before it: {}",
+                all.source
+            )));
+        }
+        all.source = format!("{}, {}", all.source, more.source);
+        all.n_unfinished += more.n_unfinished;
+        all.rows.extend(more.rows);
+        all.witnesses.extend(more.witnesses);
+        all.digests.extend(more.digests);
+    }
+    Ok(all)
+}
+
 fn of_run(
     context: &Context,
     id: Option<&str>,
@@ -112,6 +150,7 @@ fn of_run(
             .iter()
             .map(|candidate| (candidate.name.clone(), candidate.digest.clone()))
             .collect(),
+        suite: run.plan.suite.clone(),
     })
 }
 

@@ -8,6 +8,7 @@ mod progress;
 mod room;
 mod session;
 mod settings;
+mod team;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,27 +22,21 @@ use super::document::{self, Format};
 use super::sandboxes::{self, SandboxKind};
 use super::{Classify, Context, Failure, Kind, Result};
 use crate::adapters::gateway::Upstream;
-use crate::domain::digest;
-use crate::storage::builds::{self, Build, BuildFolder, State};
+use crate::domain::build::{Build, State};
+use crate::storage::builds::{self, BuildFolder};
 use crate::storage::candidates;
-use builder::{Builder, CommandBuilder};
-use opencode::OpenCode;
 use progress::{Line, Lines};
 use session::Session;
-pub use settings::Settings;
+pub use settings::{Model, Settings};
+use team::Team;
 
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// A name of `pipeline/build.toml`.
-    pub model: Option<String>,
+    pub orders: Vec<Order>,
     /// A command that builds in the place of OpenCode.
     pub builder: Option<String>,
     /// Host folders that such a command sees, read-only, as `/shown/NAME` with the last part of their path.
     pub show: Vec<PathBuf>,
-    /// How many builds there are to be; those that are there already count.
-    pub builds: usize,
-    /// The builds are NAME-1, NAME-2, …; a single one is NAME. The model's name unless given.
-    pub name: Option<String>,
     /// Where builds lie.
     pub folder: PathBuf,
     pub sandbox: SandboxKind,
@@ -50,11 +45,22 @@ pub struct Config {
     pub sandboxes: sandboxes::Settings,
 }
 
+/// Builds of one model.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// A name of [`Settings::model`]; none for a command that needs no model.
+    pub model: Option<String>,
+    /// How many builds there are to be; those that are there already count.
+    pub builds: usize,
+    /// The builds are NAME-1, NAME-2, …; a single one is NAME. The model's name unless given.
+    pub name: Option<String>,
+}
+
 #[derive(Debug, Serialize)]
 pub struct Summary {
     /// Builds whose process had died.
     pub voided: Vec<String>,
-    /// Builds of this model, builder, document, skeleton and settings that were there already.
+    /// Builds of these models with the same builder, document, skeleton and settings that were there already.
     pub known: Vec<String>,
     /// What was built now, in the order in which it ended.
     pub built: Vec<Built>,
@@ -80,16 +86,12 @@ pub struct Broken {
 }
 
 /// What all builds of a run share.
-struct Plan<'a> {
+struct Site<'a> {
     context: &'a Context,
     config: &'a Config,
     bench: Bench<'a>,
-    builder: Box<dyn Builder>,
-    upstream: Option<Upstream>,
     document: String,
     lines: Lines,
-    /// What a record begins with.
-    record: Build,
 }
 
 /// Builds until there are as many as wanted. What breaks one build leaves those beside it alone; an error is that of the
@@ -104,24 +106,54 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     summary
 }
 
+/// What there is of an order.
+#[derive(Debug)]
+pub struct Made {
+    /// The builder's harness with its version, or a command.
+    pub builder: String,
+    /// Digest of the rendered document.
+    pub document: String,
+    /// In whatever state, the earliest first.
+    pub builds: Vec<Build>,
+}
+
+/// What there is of each order. Nothing is changed.
+pub fn known(context: &Context, config: &Config) -> Result<Vec<Made>> {
+    let document = document::render(context, Format::Markdown)?;
+    let all = builds::read_all(&config.folder)?;
+    let teams = team::teams(context, config, &document)?;
+    let made = teams.into_iter().map(|team| Made {
+        builds: team.made(&all),
+        builder: team.record.builder,
+        document: team.record.document,
+    });
+    Ok(made.collect())
+}
+
 async fn build_all(context: &Context, config: &Config) -> Result<Summary> {
     let voided = builds::void_dead(&config.folder)?;
-    let plan = plan(context, config).await?;
-    let known: Vec<String> = match config.model {
-        None => Vec::new(),
-        Some(_) => builds::read_all(&config.folder)?
-            .into_iter()
-            .filter(|build| build.state.counts() && is_alike(build, &plan.record))
-            .map(|build| build.name)
-            .collect(),
+    let document = document::render(context, Format::Markdown)?;
+    let all = builds::read_all(&config.folder)?;
+    let teams = team::teams(context, config, &document)?;
+    let (mut known, mut missing) = (Vec::new(), Vec::new());
+    for team in &teams {
+        let counted = team.made(&all).into_iter();
+        let counted = counted.filter(|build| build.state.counts());
+        let n_before = known.len();
+        known.extend(counted.map(|build| build.name));
+        let n_missing = (team.order.builds + n_before).saturating_sub(known.len());
+        if n_missing > 0 {
+            missing.extend(std::iter::repeat_n(
+                (team, team.upstream(config.settings.silence_limit())?),
+                n_missing,
+            ));
+        }
+    }
+    context.progress.begin("build", Some(missing.len() as u64));
+    let ended = match missing.is_empty() {
+        true => Vec::new(),
+        false => build_missing(context, config, document, missing).await?,
     };
-    let n_missing = config.builds.saturating_sub(known.len());
-    context.progress.begin("build", Some(n_missing as u64));
-    let ended: Vec<std::result::Result<Built, Broken>> = futures_util::stream::iter(0..n_missing)
-        .map(|_| build(&plan))
-        .buffer_unordered(config.settings.jobs)
-        .collect()
-        .await;
     let (mut built, mut broken) = (Vec::new(), Vec::new());
     for one in ended {
         match one {
@@ -147,41 +179,16 @@ async fn build_all(context: &Context, config: &Config) -> Result<Summary> {
     })
 }
 
-async fn plan<'a>(context: &'a Context, config: &'a Config) -> Result<Plan<'a>> {
-    let settings = &config.settings;
-    let model = match &config.model {
-        Some(name) => Some(settings.model(name)?),
-        None => None,
-    };
-    let upstream = model.map(settings::Model::upstream).transpose()?;
-    let builder: Box<dyn Builder> = match (&config.builder, model) {
-        (Some(command), _) => Box::new(CommandBuilder::new(command, &config.show)?),
-        (None, Some(model)) => Box::new(OpenCode::new(context, model, settings.compact_at)?),
-        (None, None) => {
-            return Err(Failure::user("OpenCode builds with a model")
-                .hint("pipeline build --model NAME, or --builder COMMAND"));
-        }
-    };
+type Ended = std::result::Result<Built, Broken>;
+
+async fn build_missing(
+    context: &Context,
+    config: &Config,
+    document: String,
+    missing: Vec<(&Team<'_>, Option<Upstream>)>,
+) -> Result<Vec<Ended>> {
     let sandbox = sandboxes::open(context, config.sandbox, &config.sandboxes.image).await?;
-    let document = document::render(context, Format::Markdown)?;
-    let record = Build {
-        name: String::new(),
-        state: State::Running,
-        why: None,
-        builder: builder.name(),
-        packages: builder.packages(),
-        model: config.model.clone(),
-        started_at: context.timestamp(),
-        duration_ms: 0,
-        settings: settings.digest(model),
-        document: digest::of([&document]),
-        skeleton: candidates::digest(&context.project.skeleton())?,
-        sandbox: sandbox.name().to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        turns: Vec::new(),
-        submissions: Vec::new(),
-    };
-    Ok(Plan {
+    let site = Site {
         context,
         config,
         bench: Bench {
@@ -192,36 +199,24 @@ async fn plan<'a>(context: &'a Context, config: &'a Config) -> Result<Plan<'a>> 
             cells: sandboxes::cells(context, &config.sandboxes.cells)?,
             settings: config.check.clone(),
         },
-        builder,
-        upstream,
         document,
         lines: Lines::default(),
-        record,
-    })
-}
-
-/// Whether two builds are repetitions of each other.
-fn is_alike(one: &Build, other: &Build) -> bool {
-    let key = |build: &Build| {
-        [
-            build.model.clone(),
-            Some(build.builder.clone()),
-            build.packages.clone(),
-            Some(build.settings.clone()),
-            Some(build.document.clone()),
-            Some(build.skeleton.clone()),
-        ]
     };
-    key(one) == key(other)
+    let ended = futures_util::stream::iter(missing)
+        .map(|(team, upstream)| build(&site, team, upstream))
+        .buffer_unordered(config.settings.jobs)
+        .collect()
+        .await;
+    Ok(ended)
 }
 
 /// One build.
-async fn build(plan: &Plan<'_>) -> std::result::Result<Built, Broken> {
-    let config = plan.config;
-    let base = config.name.as_ref().or(config.model.as_ref());
+async fn build(site: &Site<'_>, team: &Team<'_>, upstream: Option<Upstream>) -> Ended {
+    let order = team.order;
+    let base = order.name.as_ref().or(order.model.as_ref());
     let base = base.map_or("build", String::as_str).replace('/', "-");
-    let exact = config.name.is_some() && config.builds == 1;
-    let frozen = plan.context.project.frozen();
+    let exact = order.name.is_some() && order.builds == 1;
+    let frozen = site.context.project.frozen();
     // A record says which tree a name stands for, and says so for good.
     let is_frozen =
         |name: &str| candidates::read_record(&frozen, name).map_or(true, |it| it.is_some());
@@ -230,13 +225,13 @@ async fn build(plan: &Plan<'_>) -> std::result::Result<Built, Broken> {
         why: failure.to_string(),
         failure,
     };
-    let (folder, name) = BuildFolder::create(&config.folder, &base, exact, is_frozen)
+    let (folder, name) = BuildFolder::create(&site.config.folder, &base, exact, is_frozen)
         .kind(Kind::User)
         .map_err(|failure| broken(&base, failure))?;
-    let built = build_in(plan, &folder, &name).await;
-    plan.context.progress.advance(1);
+    let built = build_in(site, team, upstream, &folder, &name).await;
+    site.context.progress.advance(1);
     built.map_err(|failure| {
-        plan.context
+        site.context
             .progress
             .note(&format!("{name}: void: {failure}"));
         broken(&name, failure)
@@ -244,26 +239,32 @@ async fn build(plan: &Plan<'_>) -> std::result::Result<Built, Broken> {
 }
 
 /// When our side breaks the build is void, and the error says why; but a submission that passed has passed.
-async fn build_in(plan: &Plan<'_>, folder: &BuildFolder, name: &str) -> Result<Built> {
+async fn build_in(
+    site: &Site<'_>,
+    team: &Team<'_>,
+    upstream: Option<Upstream>,
+    folder: &BuildFolder,
+    name: &str,
+) -> Result<Built> {
     let line = Line {
-        context: plan.context,
-        lines: &plan.lines,
+        context: site.context,
+        lines: &site.lines,
         name: name.to_owned(),
     };
     let record = Build {
         name: name.to_owned(),
-        ..plan.record.clone()
+        ..team.record.clone()
     };
     folder.write(&record)?;
     let mut session = Session::new(
-        &plan.bench,
-        &*plan.builder,
-        &plan.config.settings,
+        &site.bench,
+        &*team.builder,
+        &site.config.settings,
         folder,
         line,
         record,
     );
-    let ended = in_cell(plan, &mut session).await;
+    let ended = in_cell(site, team, upstream, &mut session).await;
     let mut build = session.build.clone();
     if let Err(failure) = ended {
         if build.state == State::Running {
@@ -279,23 +280,28 @@ async fn build_in(plan: &Plan<'_>, folder: &BuildFolder, name: &str) -> Result<B
     }
     folder.write(&build)?;
     Ok(Built {
-        candidate: (build.state == State::Passed).then(|| folder.candidate(&build.name)),
+        candidate: (build.state == State::Passed).then(|| builds::candidate_in(&folder.path)),
         folder: folder.path.clone(),
         build,
     })
 }
 
-async fn in_cell(plan: &Plan<'_>, session: &mut Session<'_>) -> Result<()> {
-    let root = plan.bench.cells.make()?;
+async fn in_cell(
+    site: &Site<'_>,
+    team: &Team<'_>,
+    upstream: Option<Upstream>,
+    session: &mut Session<'_>,
+) -> Result<()> {
+    let root = site.bench.cells.make()?;
     let cell = room::open(
-        &plan.bench,
-        &*plan.builder,
+        &site.bench,
+        &*team.builder,
         &session.build.name,
         root.path(),
-        &plan.document,
-        &plan.config.settings.limits,
+        &site.document,
+        &site.config.settings.limits,
     )
     .await?;
-    session.run(cell, plan.upstream.clone()).await?;
+    session.run(cell, upstream).await?;
     Ok(root.remove()?)
 }

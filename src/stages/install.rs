@@ -117,7 +117,7 @@ pub fn sweep(frozen: &Path) -> std::io::Result<usize> {
 }
 
 /// Gives a tree to the user of the cells; only root can, anybody else is that user.
-pub(super) fn give_all(path: &Path, (uid, gid): (u32, u32)) -> std::io::Result<()> {
+fn give_all(path: &Path, (uid, gid): (u32, u32)) -> std::io::Result<()> {
     if !nix::unistd::geteuid().is_root() {
         return Ok(());
     }

@@ -1,9 +1,12 @@
 //! `pipeline build` with builders of one line: turns, submissions, limits and what is kept.
 
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use doc2harness::domain::adapter::Packages;
+use doc2harness::storage::candidates;
 use flate2::read::MultiGzDecoder;
 use serde_json::Value;
 use wiremock::matchers::{header, method, path};
@@ -297,6 +300,135 @@ END"#,
     assert_eq!(built["turns"][0]["n_refused"], 1);
 }
 
+#[test]
+fn a_builder_fills_its_own_folder_and_not_the_disk() {
+    let project = check::project();
+    let builder = "i=0; while [ $i -lt 900 ] && touch f$i; do i=$((i+1)); done; echo made $i; rm f*; \
+                   cp -r SMALL/. .; submit";
+    let (code, built) = build(&project, builder, &[("folder_files", "200")]);
+    assert_eq!(
+        (code, state(&built)),
+        (0, ("passed", "submission 1 passes")),
+        "{built:#}"
+    );
+    let said = kept(&project, "turn-1.stdout");
+    let made = said.lines().find_map(|line| line.strip_prefix("made "));
+    let made: u32 = made.expect("says so").parse().expect("a number");
+    assert!((100..200).contains(&made), "{made}");
+    let said = kept(&project, "turn-1.stderr");
+    assert!(said.contains("No space left on device"), "{said}");
+}
+
+/// A project in which OpenCode is a script: what it prints for `--version`, and what it does in a turn.
+fn with_false_opencode(version: &str, turn: &str) -> Project {
+    let project = check::project();
+    project.take("candidates/adapters/opencode");
+    let tree = project.path("candidates/adapters/opencode");
+    let place = candidates::packages_place(&project.path("data/packages"), &tree, &Packages::Npm)
+        .expect("has locks");
+    let program = place.join("node_modules/opencode-linux-x64/bin/opencode");
+    let program = program.strip_prefix(project.path("")).expect("is below");
+    let script =
+        format!("#!/bin/sh\nif [ \"$1\" = --version ]; then echo {version}; exit; fi\n{turn}\n");
+    let program = project.write(&program.display().to_string(), &script);
+    std::fs::set_permissions(program, PermissionsExt::from_mode(0o755)).expect("sets");
+    add_model(&project, "openai", "http://127.0.0.1:9", "");
+    project
+}
+
+#[test]
+fn a_preflight_that_fails_aborts_and_yields_no_result() {
+    let project = with_false_opencode("0.0.0", "submit");
+    let arguments = [
+        "--json",
+        "build",
+        "--sandbox",
+        "namespace",
+        "--model",
+        "tested",
+    ];
+    for name in ["tested-1", "tested-2"] {
+        let ran = project.run(&arguments);
+        assert_eq!(ran.code, 1, "{}", ran.stderr);
+        let built = ran.json()["built"][0].clone();
+        // The one before does not count.
+        assert_eq!(built["build"]["name"], name);
+        let (state, why) = state(&built["build"]);
+        assert_eq!(state, "aborted");
+        assert!(
+            why.starts_with("the builder does not start: ")
+                && why.ends_with("says \"0.0.0\", not \"1.17.0\""),
+            "{why}"
+        );
+        assert_eq!(built["build"]["turns"], serde_json::json!([]));
+        assert_eq!(built["candidate"], Value::Null);
+    }
+    assert!(!project.path("data/frozen/records").exists());
+}
+
+#[test]
+fn a_turn_after_the_first_goes_on_with_the_session() {
+    let project = with_false_opencode("1.17.0", "echo \"$1 $2 $3 $4 | $5\"; exit 5");
+    let settings = project.path("pipeline/build.toml");
+    let text = std::fs::read_to_string(&settings).expect("is there");
+    let text = text.replace("max_turns       = 24", "max_turns = 2");
+    std::fs::write(&settings, text).expect("writes");
+    let arguments = [
+        "--json",
+        "build",
+        "--sandbox",
+        "namespace",
+        "--model",
+        "tested",
+    ];
+    let build = project.run(&arguments).json()["built"][0]["build"].clone();
+    assert_eq!(build["turns"][1]["ended"], "exit 5", "{build:#}");
+    let said = |turn: &str| {
+        let file = project.path(&format!("data/builds/tested-1/turn-{turn}.stdout"));
+        std::fs::read_to_string(file).expect("is kept")
+    };
+    let (first, second) = (said("1"), said("2"));
+    assert!(
+        first.starts_with("run --format json -- | DOCUMENT.md in"),
+        "{first}"
+    );
+    assert!(
+        second.starts_with("run --format json --continue | --"),
+        "{second}"
+    );
+}
+
+#[test]
+fn what_the_machine_lacks_is_told_before_there_is_a_build() {
+    let project = check::project();
+    project.take("candidates/adapters/opencode");
+    add_model(&project, "openai", "http://127.0.0.1:9", "");
+    let check = |arguments: &[&str], expected: &[&str]| {
+        let mut command = project.command(&[&["build"], arguments].concat());
+        let ran = ran(command.env("DOCKER_HOST", "unix:///nowhere/docker.sock"));
+        assert_eq!(ran.code, 4, "{}", ran.stderr);
+        for text in expected {
+            assert!(ran.stderr.contains(text), "{text} is not in {}", ran.stderr);
+        }
+        assert!(!project.path("data/builds").exists());
+    };
+    check(
+        &["--sandbox", "docker", "--builder", "true"],
+        &[
+            "docker daemon unusable",
+            "systemctl start docker",
+            "--sandbox namespace",
+        ],
+    );
+    check(
+        &["--sandbox", "namespace", "--model", "tested"],
+        &[
+            "the packages of opencode 1.17.0 are not installed",
+            "pipeline prepare adapters/opencode",
+        ],
+    );
+}
+
 /// Calls the model as told by its arguments: path, model, whether streamed; prints what comes back.
 const CALLER: &str = r#"cat > /tmp/call.py <<'END'
 import http.client, json, os, sys
@@ -358,6 +490,37 @@ fn a_model_that_answers_no_more_or_never_is_no_result() {
         500,
         "call /v1/files m-1",
         "3 turns are used up, and the model never answered",
+    );
+}
+
+#[test]
+fn an_endpoint_that_falls_silent_is_no_result_of_the_model() {
+    let check = |fault: ResponseTemplate, calls: &str| {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let server = runtime.block_on(MockServer::start());
+        let answered = Mock::given(method("POST"))
+            .respond_with(ResponseTemplate::new(200).set_body_string("{}"))
+            .with_priority(1)
+            .up_to_n_times(1);
+        runtime.block_on(answered.mount(&server));
+        let failed = Mock::given(method("POST")).respond_with(fault);
+        runtime.block_on(failed.mount(&server));
+        let project = check::project();
+        add_model(&project, "openai", &server.uri(), "");
+        let builder = format!("{CALLER}call /v1/chat/completions m-1; submit; {calls}");
+        let mut command = command(&project, &builder, &[("silence_limit_s", "4")]);
+        let ran = ran(command.args(["--model", "tested"]));
+        let build = ran.json()["built"][0]["build"].clone();
+        let expected = "the model's endpoint gave no answer for 4 s";
+        assert_eq!((ran.code, state(&build)), (1, ("aborted", expected)));
+    };
+    let hangs = ResponseTemplate::new(200).set_delay(Duration::from_secs(600));
+    check(hangs, "call /v1/chat/completions m-1; sleep 600");
+    // The builder tries again and again within one turn, in which the model answered once.
+    let fails = ResponseTemplate::new(503);
+    check(
+        fails,
+        "while :; do call /v1/chat/completions m-1; sleep 0.5; done",
     );
 }
 

@@ -85,7 +85,8 @@ impl Folders {
     }
 
     /// Makes empty folders below `root`, which are given to the owner (uid, gid).
-    pub fn make(root: &Path, owner: (u32, u32)) -> Result<Self, FoldersError> {
+    #[cfg(test)]
+    fn make(root: &Path, owner: (u32, u32)) -> Result<Self, FoldersError> {
         let folders = Self {
             workspace: root.join("workspace"),
             outside: root.join("outside"),

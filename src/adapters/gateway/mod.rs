@@ -3,6 +3,7 @@
 //! is worth is decided by whoever reads [`Event`]s.
 
 mod meter;
+mod owed;
 mod relay;
 mod server;
 mod upstream;

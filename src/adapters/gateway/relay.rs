@@ -2,6 +2,7 @@
 //! on line by line, so that nothing of a key can stand across two pieces.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::Body;
@@ -13,6 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::meter::Meter;
+use super::owed::Owed;
 use super::server::Event;
 use super::upstream::Upstream;
 use crate::domain::model_call::ModelCall;
@@ -63,7 +65,12 @@ impl Call {
     }
 
     /// Passes the endpoint's answer back.
-    pub async fn relay(mut self, upstream: Upstream, answer: reqwest::Response) -> Response {
+    pub fn relay(
+        mut self,
+        upstream: Upstream,
+        owed: Arc<Owed>,
+        answer: reqwest::Response,
+    ) -> Response {
         let status = answer.status();
         self.told.status = Some(status.as_u16());
         let headers = answer.headers().clone();
@@ -73,6 +80,8 @@ impl Call {
         let pieces = Pieces {
             call: self,
             upstream,
+            owed,
+            status: status.as_u16(),
             answer: Some(answer),
             line: Vec::new(),
             n_bytes: 0,
@@ -121,6 +130,8 @@ pub fn respond(status: StatusCode, json: String) -> Response {
 struct Pieces {
     call: Call,
     upstream: Upstream,
+    owed: Arc<Owed>,
+    status: u16,
     /// None behind the last piece.
     answer: Option<reqwest::Response>,
     /// What has come and is not passed on yet.
@@ -136,6 +147,7 @@ impl Pieces {
         loop {
             match self.answer.as_mut()?.chunk().await {
                 Ok(Some(bytes)) => {
+                    self.owed.piece(self.status);
                     self.n_bytes += bytes.len();
                     if self.n_bytes > MOST_BYTES {
                         return Some(Err(self.broken("the answer is too long")));
@@ -149,6 +161,7 @@ impl Pieces {
                 }
                 Ok(None) => {
                     self.answer = None;
+                    self.owed.end(self.status);
                     let last = self.pass(Vec::new());
                     self.call.told.whole = true;
                     return Some(Ok(last));

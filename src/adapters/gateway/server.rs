@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -18,6 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::JoinHandle;
 
 use super::SUBMIT_PATH;
+use super::owed::Owed;
 use super::relay::{Call, error_text, respond};
 use super::upstream::{GatewayError, Upstream};
 use crate::domain::model_call::ModelCall;
@@ -67,6 +68,7 @@ struct Shared {
     upstream: Option<Upstream>,
     events: UnboundedSender<Event>,
     turn: AtomicUsize,
+    owed: Arc<Owed>,
     calls: Arc<Semaphore>,
     submissions: Arc<Semaphore>,
     opened: Instant,
@@ -88,6 +90,7 @@ impl Gateway {
             upstream,
             events,
             turn: AtomicUsize::new(0),
+            owed: Arc::default(),
             calls: Arc::new(Semaphore::new(CALLS)),
             submissions: Arc::new(Semaphore::new(1)),
             opened: Instant::now(),
@@ -106,6 +109,12 @@ impl Gateway {
     /// Calls from now on are those of this turn.
     pub fn begin_turn(&self, turn: usize) {
         self.shared.turn.store(turn, Ordering::Relaxed);
+    }
+
+    /// How long the endpoint has owed an answer: since the first call, or the first one after an answer had come to its
+    /// end, that it gave nothing but errors or silence; since the last piece of an answer that has not ended.
+    pub fn owed(&self) -> Duration {
+        self.shared.owed.duration()
     }
 }
 
@@ -174,9 +183,10 @@ async fn call(State(shared): State<Arc<Shared>>, request: Request) -> Response {
         }
         Ok(upstream) => {
             call.told.request = body;
+            shared.owed.begin();
             // What was judged is sent, and not bytes that the endpoint may read in another way.
             match upstream.send(&head.headers, &call.told.request).await {
-                Ok(answer) => call.relay(upstream.clone(), answer).await,
+                Ok(answer) => call.relay(upstream.clone(), Arc::clone(&shared.owed), answer),
                 Err(why) => call.fail(StatusCode::BAD_GATEWAY, &why),
             }
         }

@@ -12,8 +12,6 @@ use crate::domain::secret::{Secret, is_private};
 use crate::domain::visible::innermost;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Between two pieces of an answer: a model may think for long before its first.
-const READ_TIMEOUT: Duration = Duration::from_secs(900);
 /// What stands for the key wherever an endpoint repeats it.
 const NO_KEY: &str = "[key]";
 /// Of the request; everything else is ours.
@@ -73,12 +71,14 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// `endpoint` is what the protocol's path is put behind, as `https://HOST/v1`.
+    /// `endpoint` is what the protocol's path is put behind, as `https://HOST/v1`. A call fails when nothing of its answer
+    /// comes for `silence_limit`: a model may think for long before its first word.
     pub fn new(
         protocol: Protocol,
         endpoint: &str,
         model: &str,
         key: Option<Secret>,
+        silence_limit: Duration,
     ) -> Result<Self, GatewayError> {
         let url = format!("{}{}", endpoint.trim_end_matches('/'), protocol.path());
         let url = http::address(&url).ok_or_else(|| GatewayError::Address(endpoint.to_owned()))?;
@@ -87,7 +87,7 @@ impl Upstream {
         }
         let client = http::client(&url)
             .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(READ_TIMEOUT)
+            .read_timeout(silence_limit)
             .build()
             .map_err(|error| GatewayError::Client(innermost(&error)))?;
         Ok(Self {
@@ -163,7 +163,7 @@ mod tests {
 
     fn upstream(endpoint: &str, key: Option<&str>) -> Result<Upstream, GatewayError> {
         let key = key.map(|key| Secret::new(key).expect("a key"));
-        Upstream::new(Protocol::Openai, endpoint, "m", key)
+        Upstream::new(Protocol::Openai, endpoint, "m", key, Duration::from_secs(9))
     }
 
     #[test]

@@ -2,17 +2,16 @@
 //! this is so, and that the builder starts, is looked at from inside before the first turn.
 
 use std::collections::BTreeSet;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::builder::Builder;
-use crate::adapters::folders::{self, Folders};
+use crate::adapters::folders;
 use crate::adapters::sandbox::{Cell, CellSpec, Exit, Launch, Limits, Mount, SandboxError};
-use crate::domain::candidate::{Candidate, Source};
 use crate::domain::visible::{shortened, visible_line};
 use crate::stages::contract::Bench;
-use crate::stages::install::give_all;
 use crate::stages::trial::PORT;
 use crate::stages::{Failure, Result};
 use crate::storage::candidates;
@@ -26,7 +25,7 @@ const SUBMIT: &str = include_str!("submit");
 const PREFLIGHT_LIMIT: Duration = Duration::from_secs(120);
 const SHOWN_CHARS: usize = 300;
 
-/// Lays the folders below `root` and opens the cell around them.
+/// Opens the cell, and lays the skeleton and the document in its working folder. `root` holds what it is shown.
 pub async fn open(
     bench: &Bench<'_>,
     builder: &dyn Builder,
@@ -35,35 +34,33 @@ pub async fn open(
     document: &str,
     limits: &Limits,
 ) -> Result<Cell> {
-    let owner = bench.sandbox.owner();
-    let place = Folders::make(root, owner)?;
-    let skeleton = Candidate {
-        name: "skeleton".to_owned(),
-        source: Source::Tree(bench.context.project.skeleton()),
-    };
-    candidates::materialise(&skeleton, &place.workspace)?;
-    std::fs::write(place.workspace.join(DOCUMENT), document)?;
-    give_all(&place.workspace, owner)?;
     let tools = root.join("tools");
     std::fs::create_dir(&tools)?;
     std::fs::write(tools.join("submit"), SUBMIT)?;
     for path in [&tools, &tools.join("submit")] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))?;
     }
-    let mut mounts = vec![
-        Mount::writable(&place.workspace, folders::WORKSPACE),
-        Mount::writable(&place.home, folders::HOME),
-        Mount::read_only(&tools, TOOLS),
-    ];
+    let mut mounts = vec![Mount::read_only(&tools, TOOLS)];
     mounts.extend(builder.mounts());
     let spec = CellSpec {
         label: format!("build/{name}"),
         mounts,
-        folders: Vec::new(),
+        // In memory, with bounds: a builder cannot fill the disk.
+        folders: [folders::WORKSPACE, folders::HOME].map(Into::into).to_vec(),
         limits: limits.clone(),
         port: PORT,
     };
-    bench.sandbox.open(spec).await.map_err(ours)
+    let mut cell = bench.sandbox.open(spec).await.map_err(ours)?;
+    let handed_over = cell.take_folders();
+    let workspace = handed_over.first().expect("the cell has two folders");
+    let workspace = PathBuf::from(format!("/proc/self/fd/{}", workspace.as_raw_fd()));
+    let skeleton = candidates::files(&bench.context.project.skeleton())?;
+    // Nobody but its user can make files in a folder of a cell.
+    folders::acting_as(bench.sandbox.owner(), || -> Result<()> {
+        candidates::write(&skeleton, &workspace)?;
+        Ok(std::fs::write(workspace.join(DOCUMENT), document)?)
+    })?;
+    Ok(cell)
 }
 
 /// Why the build cannot begin; none when all is as it has to be.

@@ -15,15 +15,18 @@ use super::settings::Settings;
 use crate::adapters::folders::{FoldersError, unpack};
 use crate::adapters::gateway::{Event, Gateway, Reply, Submission, Upstream};
 use crate::adapters::sandbox::{Cell, Ended, Exit, Launch, LaunchEvent, LaunchId, Stdio};
+use crate::domain::build::{Build, State, Submitted, Turn};
 use crate::domain::candidate::{Candidate, Source};
 use crate::domain::model_call::ModelCall;
 use crate::domain::visible::{shortened, visible_line};
 use crate::stages::contract::{self, Bench, Report};
 use crate::stages::{Classify, Kind, Result};
-use crate::storage::builds::{Build, BuildFolder, State, Submitted, Turn};
+use crate::storage::builds::{self, BuildFolder};
 
 /// How long calls may take to be told after their cell is gone.
 const LAST_CALLS: Duration = Duration::from_secs(10);
+/// How often it is looked whether the endpoint has fallen silent.
+const TICK: Duration = Duration::from_secs(1);
 /// Endpoints that say this will say it again: unauthorized, payment required, forbidden, not found.
 const HOPELESS: [u16; 4] = [401, 402, 403, 404];
 
@@ -116,7 +119,12 @@ impl<'a> Session<'a> {
             };
             let argv = self.builder.turn(turn, prompt);
             let ended = self
-                .turn(cell, room::launch(self.builder, argv, left), events)
+                .turn(
+                    cell,
+                    gateway,
+                    room::launch(self.builder, argv, left),
+                    events,
+                )
                 .await?;
             self.folder
                 .write_transcript(turn, &ended.stdout, &ended.stderr)?;
@@ -155,6 +163,7 @@ impl<'a> Session<'a> {
     async fn turn(
         &mut self,
         cell: &mut Cell,
+        gateway: &Gateway,
         launch: Launch,
         events: &mut UnboundedReceiver<Event>,
     ) -> Result<Ended> {
@@ -164,12 +173,22 @@ impl<'a> Session<'a> {
             id,
             ended: None,
         };
+        let mut tick = tokio::time::interval(TICK);
         loop {
             tokio::select! {
                 biased;
                 Some(event) = events.recv() => {
                     self.take(event, &mut launched).await?;
                     if self.build.state != State::Running {
+                        launched.kill().await?;
+                    }
+                }
+                _ = tick.tick() => {
+                    self.show();
+                    let limit = self.settings.silence_limit();
+                    if self.build.state == State::Running && gateway.owed() >= limit {
+                        let why = format!("the model's endpoint gave no answer for {} s", limit.as_secs());
+                        self.end(State::Aborted, why);
                         launched.kill().await?;
                     }
                 }
@@ -244,7 +263,7 @@ impl<'a> Session<'a> {
             }
         ));
         if report.passed {
-            std::fs::rename(&tree, self.folder.candidate(&name))?;
+            std::fs::rename(&tree, builds::candidate_in(&self.folder.path))?;
             contract::freeze(self.bench.context, &report)?;
             self.end(State::Passed, format!("submission {number} passes"));
         } else if left == 0 {

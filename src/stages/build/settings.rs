@@ -1,6 +1,7 @@
 //! `pipeline/build.toml`: limits, prompts, and the models that can build.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -11,6 +12,9 @@ use crate::domain::digest;
 use crate::domain::secret::Secret;
 use crate::stages::sandboxes::SandboxKind;
 use crate::stages::{Classify, Context, Failure, Kind, Result};
+
+/// Of memory, that must be left for programs when all folders are full.
+const ROOM_MIB: u64 = 1024;
 
 /// The whole file.
 #[derive(Debug, Clone, Deserialize)]
@@ -23,6 +27,8 @@ pub struct Settings {
     pub max_submissions: usize,
     /// Wall clock, from the first turn on.
     pub time_limit_s: u64,
+    /// How long the endpoint may owe an answer before the build is no result of the model.
+    pub silence_limit_s: u64,
     /// The part of a model's context window at which the history is compacted.
     pub compact_at: f64,
     /// What the builder is told in its first turn.
@@ -69,11 +75,24 @@ impl Settings {
                 !(0.1..=1.0).contains(&settings.compact_at),
                 "compact_at must lie between 0.1 and 1",
             ),
+            (
+                settings.silence_limit_s == 0,
+                "silence_limit_s must be at least 1",
+            ),
+            (
+                2 * (settings.limits.folder_mib + settings.limits.tmp_mib) + ROOM_MIB
+                    > settings.limits.memory_mib,
+                "two folders of folder_mib, two of tmp_mib and 1024 MiB for programs are more than memory_mib",
+            ),
         ];
         if let Some((_, fault)) = faults.iter().find(|(found, _)| *found) {
             return Err(Failure::settings(format!("{}: {fault}", path.display())));
         }
         Ok(settings)
+    }
+
+    pub fn silence_limit(&self) -> Duration {
+        Duration::from_secs(self.silence_limit_s)
     }
 
     /// Digest of what two builds of a model have to have in common: limits, prompts and the model's table. Comments, other
@@ -83,6 +102,7 @@ impl Settings {
             "max_turns": self.max_turns,
             "max_submissions": self.max_submissions,
             "time_limit_s": self.time_limit_s,
+            "silence_limit_s": self.silence_limit_s,
             "compact_at": self.compact_at,
             "task": self.task,
             "further": self.further,
@@ -111,12 +131,13 @@ impl Settings {
 
 impl Model {
     /// The way to the endpoint, with the key of the environment.
-    pub fn upstream(&self) -> Result<Upstream> {
+    pub fn upstream(&self, silence_limit: Duration) -> Result<Upstream> {
         let key = match &self.key_variable {
             None => None,
             Some(variable) => Some(key(variable)?),
         };
-        Upstream::new(self.protocol, &self.endpoint, &self.name, key).kind(Kind::Settings)
+        let (protocol, endpoint) = (self.protocol, &self.endpoint);
+        Upstream::new(protocol, endpoint, &self.name, key, silence_limit).kind(Kind::Settings)
     }
 }
 

@@ -13,7 +13,7 @@ pub use adapter::{adapter, packages_place};
 pub use find::{find, mutants};
 pub use frozen::{FreezeRecord, frozen_digest, installed, read_record, remove, seal, write_record};
 pub use mutant::read as read_mutant;
-pub use tree::{candidate_digest, digest, files, materialise};
+pub use tree::{candidate_digest, digest, files, materialise, write};
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

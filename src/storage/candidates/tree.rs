@@ -1,6 +1,8 @@
 //! The tree of a candidate: its files in order, read, copied or digested.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
@@ -22,16 +24,36 @@ pub fn materialise(candidate: &Candidate, into: &Path) -> Result<()> {
         });
     }
     match &candidate.source {
-        Source::Tree(tree) => copy(tree, into),
+        Source::Tree(tree) => write(&files(tree)?, into),
         Source::Mutant { of, file } => {
             let mutant = mutant::read(file)?;
-            copy(of, into)?;
+            write(&files(of)?, into)?;
             for (idx, edit) in mutant.edit.iter().enumerate() {
                 mutant::apply(file, idx, edit, into)?;
             }
             Ok(())
         }
     }
+}
+
+/// Writes the files and links of a tree below a folder that is there.
+pub fn write(files: &[TreeFile], into: &Path) -> Result<()> {
+    for file in files {
+        let to = into.join(&file.path);
+        let folder = to.parent().expect("a file lies in a folder");
+        fs::create_dir_all(folder).map_err(at(folder))?;
+        match file.kind {
+            FileKind::Link => {
+                symlink(OsStr::from_bytes(&file.content), &to).map_err(at(&to))?;
+            }
+            FileKind::Plain | FileKind::Executable => {
+                fs::write(&to, &file.content).map_err(at(&to))?;
+                let executable = file.kind == FileKind::Executable;
+                set_mode(&to, if executable { 0o755 } else { 0o644 })?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// All files and links of a tree, sorted by path. Byte code (`__pycache__`), `.git` and empty folders are left out.
@@ -106,23 +128,6 @@ fn walk(tree: &Path, below: &str, files: &mut Vec<TreeFile>) -> Result<()> {
             kind,
             content,
         });
-    }
-    Ok(())
-}
-
-fn copy(tree: &Path, into: &Path) -> Result<()> {
-    for file in files(tree)? {
-        let to = into.join(&file.path);
-        let folder = to.parent().expect("a file lies in a folder");
-        fs::create_dir_all(folder).map_err(at(folder))?;
-        if file.kind == FileKind::Link {
-            let target = fs::read_link(tree.join(&file.path)).map_err(at(&to))?;
-            symlink(target, &to).map_err(at(&to))?;
-        } else {
-            fs::write(&to, &file.content).map_err(at(&to))?;
-            let executable = file.kind == FileKind::Executable;
-            set_mode(&to, if executable { 0o755 } else { 0o644 })?;
-        }
     }
     Ok(())
 }

@@ -22,18 +22,18 @@ const MAX_ID_LEN: usize = 48;
 
 /// Names groups of items, each a list of positions. Clusters come in the order of their size, then of their id.
 ///
-/// Items are in the order of their keys; `id_before` is the id of the cluster that an item was in before; `similarity`
-/// is that of two items; `term` has the text of a term. The words that are shown for terms are not known
+/// Items are in the order of their keys; `taken` are ids of other clusters; `id_before` is the id of the cluster that an
+/// item was in before; `similarity` is that of two items; `term` has the text of a term. The words that are shown for terms are not known
 /// here: each is its term; nor is the shared effect: it is the title of the representative.
 pub fn name<'t>(
     items: &[Item<'_>],
     groups: &[Vec<usize>],
+    mut taken: BTreeSet<String>,
     id_before: impl Fn(usize) -> Option<&'t str>,
     similarity: impl Fn(usize, usize) -> f32,
     term: impl Fn(u32) -> &'t str,
 ) -> Vec<Cluster> {
     // Each group keeps the id of its first item that had one; of a cluster that was split the first group does.
-    let mut taken = BTreeSet::new();
     let kept: Vec<Option<&str>> = groups
         .iter()
         .map(|group| {
@@ -220,7 +220,7 @@ mod tests {
         let similarity = |a: usize, b: usize| if a == 2 || b == 2 { 0.9 } else { 0.5 };
         let term = |dim: u32| ["rule", "deny"][dim as usize];
         let groups = [vec![0, 2], vec![1], vec![3]];
-        let named = name(&items, &groups, |_| None, similarity, term);
+        let named = name(&items, &groups, BTreeSet::new(), |_| None, similarity, term);
         let ids: Vec<&str> = named.iter().map(|cluster| cluster.id.as_str()).collect();
         assert_eq!(ids, ["same-title", "issue", "same-title-2"]);
         let shown: Vec<(&str, &str)> = named[0]
@@ -230,20 +230,38 @@ mod tests {
             .collect();
         assert_eq!(shown, [("deny", "deny"), ("rule", "rule")]);
         assert_eq!(named[1].clause, None);
-        let all = &name(&items, &[vec![0, 1, 2]], |_| None, similarity, term)[0];
+        let all = &name(
+            &items,
+            &[vec![0, 1, 2]],
+            BTreeSet::new(),
+            |_| None,
+            similarity,
+            term,
+        )[0];
         assert_eq!(all.label, "Third");
         assert_eq!(all.clause.as_ref().map(ClauseId::as_str), Some("b.b.b"));
         // A group that had an id keeps it, and no other takes it.
         let kept = |item: usize| (item >= 2).then_some("same-title");
         let groups = [vec![0], vec![1], vec![2, 3]];
-        let mut ids: Vec<String> = name(&items, &groups, kept, similarity, term)
+        let mut ids: Vec<String> = name(&items, &groups, BTreeSet::new(), kept, similarity, term)
             .into_iter()
             .map(|cluster| cluster.id)
             .collect();
         ids.sort();
         assert_eq!(ids, ["same-title", "same-title-1", "same-title-2"]);
+        // Nor does one take that of a cluster which is not among these.
+        let taken = BTreeSet::from(["same-title".to_owned()]);
+        let named = name(&items, &[vec![0]], taken, |_| None, similarity, term);
+        assert_eq!(named[0].id, "same-title-1");
         // Of a cluster that was split the first part keeps the id.
-        let split = name(&items, &[vec![2], vec![3]], kept, similarity, term);
+        let split = name(
+            &items,
+            &[vec![2], vec![3]],
+            BTreeSet::new(),
+            kept,
+            similarity,
+            term,
+        );
         assert_eq!(split[0].id, "issue");
         assert_eq!(
             (&*split[1].id, split[1].members[0].number),

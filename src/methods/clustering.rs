@@ -14,8 +14,10 @@ use linfa_hierarchical::{HierarchicalCluster, Method};
 use linfa_kernel::{Kernel, KernelInner, KernelMethod};
 use ndarray::Array2;
 
+pub use near::near;
 use pairs::{Edge, edges};
 
+mod near;
 mod pairs;
 
 /// Dimensions in ascending order with their values; of length 1 or empty.

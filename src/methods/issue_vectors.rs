@@ -28,6 +28,13 @@ pub struct Weights {
     pub part_expected: f32,
 }
 
+impl Weights {
+    /// What parts of a harness add at most.
+    pub fn most_bonus(&self) -> f32 {
+        self.part * (1.0 - self.part_expected)
+    }
+}
+
 /// Dimensions in ascending order with their values, at length 1; empty when there is nothing.
 pub type SparseVector = Vec<(u32, f32)>;
 
@@ -171,23 +178,25 @@ impl<'a> Lexicon<'a> {
         )
     }
 
-    /// One vector an issue, over terms and clauses; dimensions of clauses come after those of all terms.
-    pub fn vectors(
+    /// One vector an issue, over terms and clauses; and the clauses, whose dimensions come after those of all terms in
+    /// their order.
+    pub fn vectors<'b>(
         &self,
         terms: &[SparseVector],
-        clauses: &[&[ClauseScore]],
+        clauses: &[&'b [ClauseScore]],
         rarity: &Rarity,
         weights: &Weights,
-    ) -> Vec<SparseVector> {
+    ) -> (Vec<SparseVector>, Vec<&'b ClauseId>) {
         let ids: BTreeSet<&ClauseId> = clauses
             .iter()
             .flat_map(|best| best.iter().map(|score| &score.clause))
             .collect();
+        let ids: Vec<&ClauseId> = ids.into_iter().collect();
         let dims: BTreeMap<&ClauseId, u32> =
-            ids.into_iter().zip(self.terms.len() as u32..).collect();
+            ids.iter().copied().zip(self.terms.len() as u32..).collect();
         let term_part = (1.0 - weights.clause_share).sqrt() as f32;
         let clause_part = weights.clause_share.sqrt() as f32;
-        terms
+        let vectors = terms
             .iter()
             .zip(clauses)
             .map(|(terms, best)| {
@@ -210,8 +219,17 @@ impl<'a> Lexicon<'a> {
                     .chain(scaled(unit(of_clauses), clause_part))
                     .collect()
             })
-            .collect()
+            .collect();
+        (vectors, ids)
     }
+}
+
+/// The number of a dimension by its name alone (FNV-1a), so that vectors can be kept and held against those of issues
+/// that come later. Two names rarely have one number; their issues then look more alike than they are.
+pub fn lasting_dim(name: &str) -> u32 {
+    name.bytes().fold(0x811c_9dc5, |hash: u32, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
 }
 
 fn unit(values: Vec<(u32, f64)>) -> SparseVector {
@@ -284,7 +302,7 @@ mod tests {
                 .iter()
                 .map(|issue| lexicon.term_weights(issue, &weights))
                 .collect();
-            let vectors = lexicon.vectors(&terms, &best, &rarity, &weights);
+            let (vectors, _) = lexicon.vectors(&terms, &best, &rarity, &weights);
             dot(&vectors[a], &vectors[b])
         };
         let check = |share: f64, a: usize, b: usize, expected: f32| {
@@ -317,7 +335,9 @@ mod tests {
         let best: Vec<&[ClauseScore]> = clauses.iter().map(Vec::as_slice).collect();
         let rarity = Rarity::of(&issues, best.iter().copied());
         let none = vec![Vec::new(); 3];
-        let vectors = lexicon.vectors(&none, &best, &rarity, &weights(1.0));
+        let (vectors, ids) = lexicon.vectors(&none, &best, &rarity, &weights(1.0));
+        let ids: Vec<&str> = ids.into_iter().map(ClauseId::as_str).collect();
+        assert_eq!(ids, ["a.a.a", "b.b.b"]);
         assert_eq!(dot(&vectors[0], &vectors[1]), 0.0);
         assert!((dot(&vectors[1], &vectors[2]) - 1.0).abs() < 1e-5);
     }

@@ -1,57 +1,121 @@
 //! Clusters with the background that they were made before, and what the filter said about them: tables
 //! `cluster_clusters`, `cluster_members`, `cluster_background`, `filter_clusters`.
-//! Each stage replaces its rows as a whole; new clusters take the outcomes of the old ones with them.
+//! `cluster` replaces what it made anew, `filter` its rows as a whole; when clusters are replaced all outcomes go.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::database::{Database, DatabaseError};
 use crate::domain::issue::IssueKey;
 use crate::domain::mining::{Cluster, DropRule, Outcome, Term};
 
-/// Replaces all clusters, whose order is kept, and their background, JSON.
+/// What a run of `cluster` made anew.
+pub struct Made<'a> {
+    pub clusters: &'a [Cluster],
+    /// Of their members.
+    pub vectors: &'a BTreeMap<IssueKey, Vector>,
+    /// JSON.
+    pub background: &'a str,
+}
+
+/// Dimensions that all issues share, with their values.
+pub type Vector = Vec<(u32, f32)>;
+
+/// Puts what was made in the place of all clusters but those that stay. The biggest clusters come first.
 pub fn replace(
     database: &mut Database,
-    clusters: &[Cluster],
-    background: &str,
+    staying: &[Cluster],
+    made: &Made<'_>,
 ) -> Result<(), DatabaseError> {
     let transaction = database.write()?;
-    // Members first: for each cluster that goes SQLite looks through all that are there.
-    transaction.execute("DELETE FROM cluster_members", [])?;
-    transaction.execute("DELETE FROM cluster_clusters", [])?;
+    transaction.execute("DELETE FROM filter_clusters", [])?;
+    let staying: BTreeSet<&str> = staying.iter().map(|cluster| cluster.id.as_str()).collect();
+    let stored: Vec<String> = transaction
+        .prepare("SELECT id FROM cluster_clusters")?
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for id in stored.iter().filter(|id| !staying.contains(id.as_str())) {
+        transaction
+            .prepare_cached("DELETE FROM cluster_clusters WHERE id = ?1")?
+            .execute([id])?;
+    }
     transaction.execute(
         "INSERT OR REPLACE INTO cluster_background (id, background) VALUES (1, ?1)",
-        [background],
+        [made.background],
     )?;
-    {
-        let mut insert = transaction.prepare(
-            "INSERT INTO cluster_clusters (id, place, label, effect, clause, representative, terms)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        )?;
-        let mut insert_member = transaction.prepare(
-            "INSERT INTO cluster_members (repository, number, cluster) VALUES (?1, ?2, ?3)",
-        )?;
-        for (place, cluster) in (1i64..).zip(clusters) {
-            insert.execute(params![
+    // Places are unique: all go below 0 before any comes back.
+    transaction.execute("UPDATE cluster_clusters SET place = -place", [])?;
+    insert(&transaction, made)?;
+    transaction.execute(
+        "UPDATE cluster_clusters SET place = counted.place FROM (
+             SELECT id, row_number() OVER (ORDER BY n_members DESC, id) AS place
+             FROM cluster_clusters JOIN (
+                 SELECT cluster, count(*) AS n_members FROM cluster_members GROUP BY cluster
+             ) ON cluster = id
+         ) AS counted WHERE counted.id = cluster_clusters.id",
+        [],
+    )?;
+    Ok(transaction.commit()?)
+}
+
+fn insert(transaction: &Transaction<'_>, made: &Made<'_>) -> Result<(), DatabaseError> {
+    let lowest: i64 = transaction.query_row(
+        "SELECT coalesce(min(place), 0) FROM cluster_clusters",
+        [],
+        |row| row.get(0),
+    )?;
+    let mut insert = transaction.prepare(
+        "INSERT INTO cluster_clusters (id, place, label, effect, clause, representative, terms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    let mut insert_member = transaction.prepare(
+        "INSERT INTO cluster_members (repository, number, cluster, vector, digest)
+         VALUES (?1, ?2, ?3, ?4, coalesce(
+             (SELECT digest FROM collect_issues WHERE repository = ?1 AND number = ?2), ''))",
+    )?;
+    for (n, cluster) in (1i64..).zip(made.clusters) {
+        insert.execute(params![
+            cluster.id,
+            lowest - n,
+            cluster.label,
+            cluster.effect,
+            cluster.clause.as_ref().map(|clause| clause.as_str()),
+            cluster.representative.to_string(),
+            terms_text(&cluster.terms),
+        ])?;
+        for member in &cluster.members {
+            insert_member.execute(params![
+                member.repository,
+                member.number as i64,
                 cluster.id,
-                place,
-                cluster.label,
-                cluster.effect,
-                cluster.clause.as_ref().map(|clause| clause.as_str()),
-                cluster.representative.to_string(),
-                terms_text(&cluster.terms),
+                made.vectors
+                    .get(member)
+                    .map(vector_bytes)
+                    .unwrap_or_default(),
             ])?;
-            for member in &cluster.members {
-                insert_member.execute(params![
-                    member.repository,
-                    member.number as i64,
-                    cluster.id
-                ])?;
-            }
         }
     }
-    Ok(transaction.commit()?)
+    Ok(())
+}
+
+/// The vectors of the clustered issues that say what they said when they were clustered.
+pub fn vectors(database: &Database) -> Result<BTreeMap<IssueKey, Vector>, DatabaseError> {
+    Ok(database
+        .connection()
+        .prepare(
+            "SELECT repository, number, vector
+             FROM cluster_members JOIN collect_issues USING (repository, number, digest)",
+        )?
+        .query_map([], |row| {
+            let key = IssueKey {
+                repository: row.get(0)?,
+                number: row.get::<_, i64>(1)? as u64,
+            };
+            let bytes = row.get_ref(2)?.as_bytes()?;
+            Ok((key, vector(bytes)))
+        })?
+        .collect::<Result<_, _>>()?)
 }
 
 /// The background of the clusters; none before there are any.
@@ -65,7 +129,7 @@ pub fn background(database: &Database) -> Result<Option<String>, DatabaseError> 
 pub fn all(database: &Database) -> Result<Vec<Cluster>, DatabaseError> {
     let mut members: BTreeMap<String, Vec<IssueKey>> = BTreeMap::new();
     let mut statement = database.connection().prepare(
-        "SELECT cluster, repository, number FROM cluster_members ORDER BY repository, number",
+        "SELECT cluster, repository, number FROM cluster_members ORDER BY cluster, repository, number",
     )?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
@@ -197,9 +261,31 @@ fn term(pair: &str) -> Term {
     }
 }
 
+fn vector_bytes(vector: &Vector) -> Vec<u8> {
+    let pairs = vector.iter();
+    pairs
+        .flat_map(|(dim, value)| [dim.to_le_bytes(), value.to_le_bytes()])
+        .flatten()
+        .collect()
+}
+
+fn vector(bytes: &[u8]) -> Vector {
+    let word = |bytes: &[u8]| <[u8; 4]>::try_from(bytes).expect("there are eight bytes");
+    let pairs = bytes.chunks_exact(8).map(|pair| {
+        let (dim, value) = pair.split_at(4);
+        (
+            u32::from_le_bytes(word(dim)),
+            f32::from_le_bytes(word(value)),
+        )
+    });
+    pairs.collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::issues;
     use super::*;
+    use crate::domain::issue::Issue;
 
     fn cluster(id: &str, numbers: &[u64]) -> Cluster {
         let key = |number: &u64| IssueKey {
@@ -226,7 +312,7 @@ mod tests {
             cluster("c", &[2]),
         ];
         assert_eq!(background(&database).expect("reads"), None);
-        replace(&mut database, &made, "{}").expect("writes");
+        put(&mut database, &[], &made);
         let kept = background(&database).expect("reads");
         assert_eq!(kept.as_deref(), Some("{}"));
         assert_eq!(all(&database).expect("reads"), made);
@@ -253,7 +339,56 @@ mod tests {
         };
         assert_eq!(numbers(&made[0]), [3, 5, 1]);
         assert_eq!(numbers(&made[2]), [2]);
-        replace(&mut database, &made[..1], "{}").expect("writes");
+        // Two stay, one grows past the others, and one is new.
+        let grown = [cluster("c", &[2, 7, 9]), cluster("a", &[4])];
+        put(&mut database, &made[..2], &grown);
         assert!(outcomes(&database).expect("reads").is_empty());
+        let [z, b, _] = made;
+        let [c, a] = grown;
+        assert_eq!(all(&database).expect("reads"), [c, z, a, b]);
+    }
+
+    fn put(database: &mut Database, staying: &[Cluster], clusters: &[Cluster]) {
+        let members = clusters.iter().flat_map(|cluster| &cluster.members);
+        let made = Made {
+            clusters,
+            vectors: &members.map(|key| (key.clone(), vec![(7, 0.5)])).collect(),
+            background: "{}",
+        };
+        replace(database, staying, &made).expect("writes");
+    }
+
+    #[test]
+    fn a_vector_holds_as_long_as_its_issue_says_the_same() {
+        let mut database = Database::in_memory().expect("opens");
+        let say = |database: &mut Database, number: u64, title: &str| {
+            let transaction = database.write().expect("begins");
+            let issue = Issue {
+                key: cluster("z", &[number]).representative,
+                url: String::new(),
+                title: title.into(),
+                body: String::new(),
+                labels: Vec::new(),
+                state: None,
+                created_at: None,
+                updated_at: None,
+                n_comments: None,
+            };
+            issues::store(&transaction, &issue).expect("stores");
+            transaction.commit().expect("commits");
+        };
+        for number in [3, 5] {
+            say(&mut database, number, "a");
+        }
+        // 4 is not collected.
+        put(&mut database, &[], &[cluster("z", &[3, 4, 5])]);
+        let numbers = |database: &Database| -> Vec<u64> {
+            let vectors = vectors(database).expect("reads");
+            assert!(vectors.values().all(|vector| *vector == [(7, 0.5)]));
+            vectors.keys().map(|key| key.number).collect()
+        };
+        assert_eq!(numbers(&database), [3, 5]);
+        say(&mut database, 3, "b");
+        assert_eq!(numbers(&database), [5]);
     }
 }

@@ -160,6 +160,12 @@ const MIGRATIONS: &[(&str, &str)] = &[
         "0011-compare-others",
         "ALTER TABLE compare_differences ADD COLUMN others TEXT NOT NULL DEFAULT '';",
     ),
+    (
+        "0012-cluster-vectors",
+        "ALTER TABLE cluster_members ADD COLUMN digest TEXT NOT NULL DEFAULT '';
+        ALTER TABLE cluster_members ADD COLUMN vector BLOB NOT NULL DEFAULT x'';
+        CREATE INDEX cluster_members_by_cluster ON cluster_members (cluster, repository, number);",
+    ),
 ];
 
 pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), DatabaseError> {

@@ -177,6 +177,20 @@ pub fn top(database: &Database, n: usize) -> Result<Vec<RankedIssue>, DatabaseEr
         .collect::<Result<_, _>>()?)
 }
 
+/// The keys of the first `n` places.
+pub fn top_keys(database: &Database, n: usize) -> Result<Vec<IssueKey>, DatabaseError> {
+    Ok(database
+        .connection()
+        .prepare("SELECT repository, number FROM rank_issues ORDER BY place LIMIT ?1")?
+        .query_map([n as i64], |row| {
+            Ok(IssueKey {
+                repository: row.get(0)?,
+                number: row.get::<_, i64>(1)? as u64,
+            })
+        })?
+        .collect::<Result<_, _>>()?)
+}
+
 /// The whole ranking, by key.
 pub fn all(database: &Database) -> Result<BTreeMap<IssueKey, RankedIssue>, DatabaseError> {
     Ok(top(database, i64::MAX as usize)?
@@ -308,6 +322,7 @@ mod tests {
         let mut database = Database::in_memory().expect("opens");
         replace(&mut database, &[ranked(1, 9), ranked(2, 3)], &known()).expect("writes");
         assert_eq!(top(&database, 1).expect("reads"), [ranked(1, 9)]);
+        assert_eq!(top_keys(&database, 1).expect("reads"), [ranked(1, 9).key]);
         let key = ranked(2, 3).key;
         assert_eq!(get(&database, &key).expect("reads"), Some(ranked(2, 3)));
         let clause = "a.b.c".parse().ok();

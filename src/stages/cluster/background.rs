@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Config;
+use crate::domain::digest;
 use crate::domain::mining::RankedIssue;
 use crate::methods::issue_vectors::Rarity;
 use crate::methods::text;
@@ -17,24 +18,23 @@ use crate::storage::{clusters, issues, ranking};
 
 #[derive(Serialize, Deserialize)]
 pub struct Background {
+    /// Digest of what the ranking of all issues went by.
+    ranking: Option<String>,
     /// Lines of forms, by repository.
     template_lines: BTreeMap<String, Vec<String>>,
     pub rarity: Rarity,
 }
 
 impl Background {
-    /// What was counted before; none when so many issues came or went since that it is to be counted anew.
-    pub fn kept(database: &Database, config: &Config) -> Result<Option<Self>> {
+    /// What was counted before; none when all issues were ranked anew since.
+    pub fn kept(database: &Database) -> Result<Option<Self>> {
         let Some(stored) = clusters::background(database)? else {
             return Ok(None);
         };
         let background: Self = serde_json::from_str(&stored)?;
-        let counts = issues::counts(database)?;
-        let n_issues: u64 = counts.values().map(|count| count.n_issues).sum();
-        let n_before = background.rarity.n_issues as f64;
-        let n_changed = (n_issues as f64 - n_before).abs();
-        let is_near = n_changed <= config.scoring.settings.renew_at * n_before;
-        Ok(is_near.then_some(background))
+        let ranking = ranking_digest(database)?;
+        let is_same = ranking.is_some() && background.ranking == ranking;
+        Ok(is_same.then_some(background))
     }
 
     pub fn count(database: &Database, config: &Config) -> Result<Self> {
@@ -45,6 +45,7 @@ impl Background {
         let ranked: Vec<RankedIssue> = ranking::all(database)?.into_values().collect();
         let clauses = ranked.iter().map(|one| one.relevance.clauses.as_slice());
         Ok(Self {
+            ranking: ranking_digest(database)?,
             template_lines: templates.to_lines(),
             rarity: Rarity::of(&terms, clauses),
         })
@@ -53,4 +54,9 @@ impl Background {
     pub fn templates(&self) -> Templates {
         Templates::from_lines(&self.template_lines)
     }
+}
+
+fn ranking_digest(database: &Database) -> Result<Option<String>> {
+    let basis = ranking::basis(database)?;
+    Ok(basis.map(|basis| digest::of([basis.settings, basis.basis])))
 }

@@ -1,6 +1,6 @@
 //! From issues and their terms to named clusters.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::Settings;
 use super::likeness::{Chosen, Likeness};
@@ -9,7 +9,7 @@ use crate::domain::mining::{Cluster, IssueTerms, RankedIssue};
 use crate::methods::cluster_effect::effect;
 use crate::methods::cluster_naming::{self, Item};
 use crate::methods::clustering::Known;
-use crate::methods::issue_vectors::Rarity;
+use crate::methods::issue_vectors::{Rarity, SparseVector};
 use crate::methods::text::markdown::Templates;
 use crate::methods::text::words;
 
@@ -17,6 +17,8 @@ pub struct Grouping {
     pub clusters: Vec<Cluster>,
     pub n_split: usize,
     pub n_contradicted: usize,
+    /// Of the grouped issues, with dimensions that all issues share.
+    pub vectors: BTreeMap<IssueKey, SparseVector>,
 }
 
 /// What is known before issues are grouped.
@@ -24,6 +26,8 @@ pub struct Grouping {
 pub struct Before {
     /// Clusters that stay: new issues join them or open others.
     pub clusters: Vec<Cluster>,
+    /// The ids of clusters that no issue at hand can join.
+    pub other_ids: BTreeSet<String>,
     /// Pairs of issues that reviewers put together, and that they took apart.
     pub together: Vec<(IssueKey, IssueKey)>,
     pub apart: Vec<(IssueKey, IssueKey)>,
@@ -65,6 +69,7 @@ pub fn group(
     let mut clusters = cluster_naming::name(
         &items,
         &found.clusters,
+        before.other_ids.clone(),
         |item| ids.get(&items[item].issue.key).copied(),
         |a, b| likeness.of(a, b),
         |dim| likeness.lexicon.term(dim),
@@ -76,6 +81,7 @@ pub fn group(
         clusters,
         n_split: found.n_split,
         n_contradicted: found.n_contradicted,
+        vectors: likeness.lasting_vectors(),
     }
 }
 

@@ -1,12 +1,13 @@
 //! How alike the chosen issues are: their vectors, and what naming the same parts of a harness adds.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::Settings;
+use crate::domain::clause::ClauseId;
 use crate::domain::issue::{Issue, IssueKey};
 use crate::domain::mining::{IssueTerms, RankedIssue};
 use crate::methods::clustering::{self, Items};
-use crate::methods::issue_vectors::{Lexicon, Rarity, SparseVector, Weights};
+use crate::methods::issue_vectors::{Lexicon, Rarity, SparseVector, Weights, lasting_dim};
 use crate::methods::text::words;
 
 /// The chosen issues that are there, in the order of their keys.
@@ -17,6 +18,8 @@ pub struct Likeness<'a> {
     pub term_weights: Vec<SparseVector>,
     parts: Vec<SparseVector>,
     vectors: Vec<SparseVector>,
+    /// Their dimensions come after those of the terms.
+    clauses: Vec<&'a ClauseId>,
     pub weights: &'a Weights,
 }
 
@@ -66,8 +69,10 @@ impl<'a> Likeness<'a> {
             .iter()
             .map(|(_, ranked)| ranked.relevance.clauses.as_slice())
             .collect();
+        let (vectors, clauses) = lexicon.vectors(&term_weights, &clauses, rarity, weights);
         Self {
-            vectors: lexicon.vectors(&term_weights, &clauses, rarity, weights),
+            vectors,
+            clauses,
             chosen: chosen
                 .into_iter()
                 .map(|(place, ranked)| Chosen {
@@ -98,12 +103,27 @@ impl<'a> Likeness<'a> {
         }
     }
 
+    /// The vectors with dimensions that other issues' vectors have as well, by issue.
+    pub fn lasting_vectors(&self) -> BTreeMap<IssueKey, SparseVector> {
+        let terms = (0..self.lexicon.n_terms() as u32).map(|dim| self.lexicon.term(dim));
+        let names = terms.chain(self.clauses.iter().map(|clause| clause.as_str()));
+        let dims: Vec<u32> = names.map(lasting_dim).collect();
+        let vectors = self.vectors.iter().map(|vector| {
+            let values = vector.iter();
+            values
+                .map(|(dim, value)| (dims[*dim as usize], *value))
+                .collect()
+        });
+        let keys = self.chosen.iter().map(|chosen| chosen.issue.key.clone());
+        keys.zip(vectors).collect()
+    }
+
     /// Clusters them; what is known is named by position.
     pub fn cluster(&self, known: &clustering::Known, settings: &Settings) -> clustering::Clusters {
         let items = Items {
             vectors: &self.vectors,
             bonus: &|a, b| self.bonus(a, b),
-            most_bonus: self.weights.part * (1.0 - self.weights.part_expected),
+            most_bonus: self.weights.most_bonus(),
         };
         clustering::cluster(&items, known, settings.cut, settings.max_part)
     }

@@ -7,28 +7,26 @@ use serde::{Deserialize, Serialize};
 
 use super::scoring::ScoringConfig;
 use super::{Classify, Context, Failure, Kind, Result};
-use crate::domain::decision::{
-    self, Decision, Subject, SubjectKind, Verb, standing, standing_in_order,
-};
+use crate::domain::decision::{self, Subject, SubjectKind, Verb, standing, standing_in_order};
 use crate::domain::digest;
 use crate::domain::issue::IssueKey;
-use crate::domain::mining::{Cluster, RankedIssue};
+use crate::domain::mining::Cluster;
 use crate::methods::issue_vectors::Weights;
-use crate::methods::text;
-use crate::methods::text::vocabulary::Vocabulary;
 use crate::paths::Project;
 use crate::storage::database::Database;
 use crate::storage::stage_log::{self, StageEntry};
-use crate::storage::{clusters, documents, issues, ranking, reviews, settings};
+use crate::storage::{clusters, documents, ranking, reviews, settings};
 
 mod background;
 mod grouping;
+mod growth;
 mod judge;
 mod judge_pairs;
 mod likeness;
 
 use background::Background;
 pub use grouping::{Before, Grouping, group};
+use growth::Growth;
 pub use judge::{CrossedOver, JudgeConfig, Judged, OverDeals, judge};
 pub use judge_pairs::JudgedPairs;
 
@@ -107,7 +105,14 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     let (ranking_inputs, basis) = fresh_ranking(context, &database, config)?;
     let (material, chosen, n_missing) = chosen(context, &database, config)?;
     let said = said(context)?;
-    let inputs = Inputs::new(&basis, material, &ranking_inputs, &chosen, &said, config)?;
+    let inputs = Inputs::new(
+        &basis,
+        material,
+        &ranking_inputs,
+        &chosen,
+        &said.before,
+        config,
+    )?;
     let last = stage_log::last(&database, "cluster")?.filter(|_| !config.again);
     let unchanged = last
         .as_ref()
@@ -118,41 +123,52 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     let (mut n_before, mut n_split, mut n_contradicted) = (0, 0, 0);
     if !unchanged {
         context.progress.begin("cluster", Some(chosen.len() as u64));
-        let background = match grows {
-            true => Background::kept(&database, config)?,
-            false => None,
-        }
-        .map_or_else(|| Background::count(&database, config), Ok)?;
-        let mut found = Vec::with_capacity(chosen.len());
-        for ranked in &chosen {
-            found.extend(issues::get(&database, &ranked.key)?);
-        }
-        let vocabulary = Vocabulary::new(&config.scoring.vocabulary);
-        let terms = text::issues_by(&found, &vocabulary, &background.templates());
-        let before = Before {
-            clusters: match last.as_ref().filter(|_| grows) {
-                Some(entry) => reusable(context, clusters::all(&database)?, entry)?,
-                None => Vec::new(),
-            },
-            ..said
+        let before = match last.as_ref().filter(|_| grows) {
+            Some(entry) => reusable(context, clusters::all(&database)?, entry)?,
+            None => Vec::new(),
         };
-        let ranked: Vec<&RankedIssue> = chosen.iter().collect();
+        n_before = before.len();
+        let kept = match grows {
+            true => Background::kept(&database)?,
+            false => None,
+        };
+        let (background, growth) = match kept {
+            Some(background) => {
+                let growth = Growth::of(&database, config, &background, before, &chosen, &said)?;
+                (background, growth)
+            }
+            None => {
+                let background = Background::count(&database, config)?;
+                let growth = Growth::anew(&database, config, &background, before, &chosen)?;
+                (background, growth)
+            }
+        };
+        let ids = growth.untouched.iter().map(|cluster| cluster.id.clone());
+        let before = Before {
+            other_ids: ids.collect(),
+            clusters: growth.touched,
+            ..said.before
+        };
+        let looked_at = &growth.looked_at;
         let grouping = group(
-            &found,
-            &terms,
+            &looked_at.issues,
+            &looked_at.terms,
             &background.rarity,
-            &ranked,
+            &looked_at.in_order(),
             &before,
             &config.settings,
         );
-        n_before = before.clusters.len();
         n_split = grouping.n_split;
         n_contradicted = grouping.n_contradicted;
-        let background = serde_json::to_string(&background)?;
-        clusters::replace(&mut database, &grouping.clusters, &background)?;
+        let made = clusters::Made {
+            clusters: &grouping.clusters,
+            vectors: &grouping.vectors,
+            background: &serde_json::to_string(&background)?,
+        };
+        clusters::replace(&mut database, &growth.untouched, &made)?;
         context
             .progress
-            .end(&format!("{} clusters", grouping.clusters.len()));
+            .end(&format!("{} clusters looked at", grouping.clusters.len()));
     } else if let Some(entry) = last {
         let summary: serde_json::Value = serde_json::from_str(&entry.summary)?;
         let number = |name: &str| summary[name].as_u64().unwrap_or(0) as usize;
@@ -205,13 +221,13 @@ fn fresh_ranking(
     }
 }
 
-/// The issues to cluster, in the order of their keys: those that were read as relevant, or the top of the ranking when
-/// none of them is there. And how many were read and are not there.
+/// The issues to cluster: those that were read as relevant, or the top of the ranking when none of them is there. And how
+/// many were read and are not there.
 fn chosen(
     context: &Context,
     database: &Database,
     config: &Config,
-) -> Result<(Material, Vec<RankedIssue>, usize)> {
+) -> Result<(Material, BTreeSet<IssueKey>, usize)> {
     let decisions =
         reviews::read(&context.project.reviews(), SubjectKind::Issue).kind(Kind::Settings)?;
     let mut read: BTreeSet<IssueKey> = BTreeSet::new();
@@ -224,22 +240,22 @@ fn chosen(
             read.insert(key);
         }
     }
-    let mut found = Vec::new();
-    for key in &read {
-        found.extend(ranking::get(database, key)?);
-    }
-    if !found.is_empty() {
-        let n_missing = read.len() - found.len();
-        return Ok((Material::Read, found, n_missing));
+    let n_read = read.len();
+    let ranked: BTreeSet<IssueKey> = ranking::top_keys(database, i64::MAX as usize)?
+        .into_iter()
+        .collect();
+    read.retain(|key| ranked.contains(key));
+    if !read.is_empty() {
+        let n_missing = n_read - read.len();
+        return Ok((Material::Read, read, n_missing));
     }
     if !config.all {
         return Err(Failure::user("no collected issue was read as relevant yet")
             .hint("pipeline review list")
             .hint("pipeline cluster --all (takes the top of the ranking)"));
     }
-    let mut top = ranking::top(database, config.settings.n_top)?;
-    top.sort_by(|a, b| a.key.cmp(&b.key));
-    Ok((Material::TopOfRanking, top, 0))
+    let top = ranking::top_keys(database, config.settings.n_top)?;
+    Ok((Material::TopOfRanking, top.into_iter().collect(), 0))
 }
 
 /// Clusters without those in which a decision was taken back since they were made: they are made anew.
@@ -262,32 +278,47 @@ fn reusable(
 }
 
 /// What reviewers said of issues and of pairs of them.
-fn said(context: &Context) -> Result<Before> {
-    let mut said = Before::default();
-    let made = |kind| -> Result<Vec<Decision>> {
-        let decisions = reviews::read(&context.project.reviews(), kind).kind(Kind::Settings)?;
-        Ok(standing_in_order(&decisions))
-    };
-    let mut pairs = made(SubjectKind::Pair)?;
+#[derive(Default)]
+struct Said {
+    /// Without clusters.
+    before: Before,
+    /// The issues that any decision names, also one that was taken back since.
+    spoken_of: BTreeSet<IssueKey>,
+}
+
+fn said(context: &Context) -> Result<Said> {
+    let mut said = Said::default();
+    let read = |kind| reviews::read(&context.project.reviews(), kind).kind(Kind::Settings);
+    let pairs = read(SubjectKind::Pair)?;
+    for decision in &pairs {
+        let (a, b) = decision::pair(&decision.on.id).map_err(fault(&decision.on))?;
+        said.spoken_of.extend([a, b]);
+    }
+    let mut pairs = standing_in_order(&pairs);
     // The order in which they were made plays no part.
     pairs.sort_by(|a, b| a.on.cmp(&b.on));
     for decision in pairs {
         let pair = decision::pair(&decision.on.id).map_err(fault(&decision.on))?;
         match decision.decision {
-            Verb::Approve => said.together.push(pair),
-            Verb::Reject => said.apart.push(pair),
+            Verb::Approve => said.before.together.push(pair),
+            Verb::Reject => said.before.apart.push(pair),
             _ => {}
         }
     }
-    let is_approved = |made: &Decision| made.decision == Verb::Approve;
-    for decision in made(SubjectKind::Name)?.into_iter().filter(is_approved) {
-        let key = decision.on.id.parse().map_err(fault(&decision.on))?;
-        said.names.push((key, decision.why));
-    }
-    let representatives = made(SubjectKind::Representative)?;
-    for decision in representatives.into_iter().filter(is_approved) {
-        let key = decision.on.id.parse().map_err(fault(&decision.on))?;
-        said.representatives.push(key);
+    for kind in [SubjectKind::Name, SubjectKind::Representative] {
+        let decisions = read(kind)?;
+        for decision in &decisions {
+            let key = decision.on.id.parse().map_err(fault(&decision.on))?;
+            said.spoken_of.insert(key);
+        }
+        let approved = standing_in_order(&decisions).into_iter();
+        for decision in approved.filter(|made| made.decision == Verb::Approve) {
+            let key = decision.on.id.parse().map_err(fault(&decision.on))?;
+            match kind {
+                SubjectKind::Name => said.before.names.push((key, decision.why)),
+                _ => said.before.representatives.push(key),
+            }
+        }
     }
     Ok(said)
 }
@@ -309,7 +340,7 @@ impl Inputs {
         scoring_basis: &str,
         material: Material,
         ranking_inputs: &str,
-        chosen: &[RankedIssue],
+        chosen: &BTreeSet<IssueKey>,
         said: &Before,
         config: &Config,
     ) -> Result<Self> {
@@ -320,8 +351,8 @@ impl Inputs {
         basis.part(serde_json::to_string(&material)?);
         let mut of_issues = digest::Digester::default();
         of_issues.part(ranking_inputs);
-        for ranked in chosen {
-            of_issues.part(ranked.key.to_string());
+        for key in chosen {
+            of_issues.part(key.to_string());
         }
         of_issues.part(serde_json::to_string(&(&said.together, &said.apart))?);
         if !(said.names.is_empty() && said.representatives.is_empty()) {

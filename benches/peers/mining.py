@@ -1,19 +1,18 @@
 """Ranking of a judged set by plain BM25, the anchor of `pipeline rank --judge DIR --among FILES`.
 
-    python3 -m venv /tmp/peers && /tmp/peers/bin/pip install bm25s numpy scikit-learn
+    python3 -m venv /tmp/peers && /tmp/peers/bin/pip install bm25s numpy
     /tmp/peers/bin/python benches/peers/mining.py DIR [FILES…]
 
 DIR holds issues.jsonl and judgements.jsonl; the issues of FILES have no judgement. The text is that of the whole issue,
 the query the whole development document, or each of its clauses. Figures are defined as in methods/ranking_quality.rs:
-of the judged issues alone, and of all as if those without a judgement were not relevant. Last come the seconds that
-scikit-learn needs for the same issues: TF-IDF, all pairs, average linkage.
+of the judged issues alone, and of all as if those without a judgement were not relevant. How long bm25s takes at full
+size is in full_size.py.
 """
 
 import json
 import pathlib
 import re
 import sys
-import time
 
 import bm25s
 import numpy as np
@@ -45,7 +44,6 @@ def main():
     text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(document.glob("*.md")))
     clauses = re.split(r"(?m)^### ", text)[1:]
 
-    began = time.perf_counter()
     index = bm25s.BM25()
     index.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
 
@@ -55,7 +53,7 @@ def main():
 
     by_document = score(text)
     by_clause = np.max([score(clause) for clause in clauses], axis=0)
-    print(f"{len(issues)} issues, {len(clauses)} clauses, bm25s {time.perf_counter() - began:.2f} s")
+    print(f"{len(issues)} issues, {len(clauses)} clauses")
     print(f"{'':38} {'precision':>9} {'nDCG@50':>9} {'WSS@95':>9}")
     for name, scores in [("whole document", by_document), ("best clause", by_clause)]:
         order = np.argsort(-scores, kind="stable")
@@ -64,17 +62,6 @@ def main():
         hidden = np.array([gains[idx] or 0 for idx in order])
         for among, values in [("the judged alone", alone), ("hidden among all", hidden)]:
             print(f"{name + ', ' + among:38} " + " ".join(f"{value:9.4f}" for value in figures(values)))
-
-    from sklearn.cluster import AgglomerativeClustering
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    began = time.perf_counter()
-    vectors = TfidfVectorizer(sublinear_tf=True, min_df=2, stop_words="english").fit_transform(texts)
-    distances = 1.0 - (vectors @ vectors.T).toarray()
-    AgglomerativeClustering(
-        n_clusters=None, distance_threshold=0.8, metric="precomputed", linkage="average"
-    ).fit(distances)
-    print(f"scikit-learn, TF-IDF and average linkage: {time.perf_counter() - began:.2f} s")
 
 
 main()

@@ -77,6 +77,20 @@ fn a_row_without_a_repository_needs_one_to_be_named() {
 }
 
 #[test]
+fn files_that_use_a_former_name_belong_to_the_present_one() {
+    let project = Project::new();
+    let row = |repository: &str, updated_at: &str| json!({"number": 7, "title": "seven", "repository": repository, "updated_at": updated_at});
+    let old = row("SST/opencode", "2026-01-01T00:00:00Z");
+    let new = row("anomalyco/opencode", "2026-01-02T00:00:00Z");
+    project.write("a.jsonl", &format!("{old}\n{new}\n"));
+    let summary = project.json(&["collect", "--from", "a.jsonl"]);
+    assert_eq!(
+        summary["repositories"],
+        json!({"anomalyco/opencode": {"n_issues": 1, "n_pull_requests": 0}})
+    );
+}
+
+#[test]
 fn a_path_that_is_not_there_is_a_fault_of_the_words() {
     let project = Project::new();
     let ran = project.run(&["collect", "--from", "nowhere"]);

@@ -275,6 +275,41 @@ fn what_was_deleted_or_moved_is_taken_out_and_does_not_come_back() {
 }
 
 #[test]
+fn a_row_that_slipped_between_numbered_pages_is_found_by_reconciling() {
+    // The first issue goes while the list is read, so that those behind it move up: 3 is on neither page.
+    let server = FakeGitHub::start(|request, n_before, base| {
+        let rows = |numbers: &[u64]| {
+            let rows = numbers.iter().map(|number| issue("o/n", *number));
+            Response::new(200, &rows.collect())
+        };
+        match request.target.as_str() {
+            "/repos/o/n/issues/1" => Response::new(404, &json!({"message": "Not Found"})),
+            target if target.contains("page=2&") => rows(&[4, 5]),
+            _ if n_before == 0 => {
+                rows(&[1, 2]).next(&format!("{base}/repositories/7/issues?page=2&per_page=2"))
+            }
+            _ => rows(&[2, 3]).next(&format!("{base}/repositories/7/issues?page=2&per_page=2")),
+        }
+    });
+    let project = project(1);
+    let collect = ["collect", "--api-url", &server.url, "--repository", "o/n"];
+    assert_eq!(project.json(&collect)["n_new"], 4);
+    let summary = project.json(&[&collect[..], &["--reconcile"]].concat());
+    assert_eq!(
+        (&summary["n_new"], &summary["n_gone"]),
+        (&json!(1), &json!(1))
+    );
+    project.run(&["collect", "--export", "all.jsonl"]);
+    let text = std::fs::read_to_string(project.path("all.jsonl")).expect("reads");
+    for number in 2..=5 {
+        assert!(
+            text.contains(&format!("issues/{number}\"")),
+            "{number}: {text}"
+        );
+    }
+}
+
+#[test]
 fn one_repository_asked_for_by_two_names_is_one() {
     let server = FakeGitHub::start(|request, n_before, base| {
         let next = format!("{base}/repositories/7/issues?after=2");

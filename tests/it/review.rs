@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::project::{Project, repository};
 
@@ -471,6 +471,54 @@ fn a_closing_sample_is_read_first_and_bounds_what_is_left() {
     assert!(bound <= found / 67.0, "the bound holds: {bound}");
     let refused = project.run(&["review", "read", "--sample", "90"]);
     assert_eq!(refused.code, 2, "{}", refused.stderr);
+}
+
+#[test]
+fn reading_is_simulated_on_a_judged_set() {
+    let project = Project::new();
+    let folder = crate::project::repository().join("data/sample");
+    let noise: Vec<String> = (1..=150)
+        .map(|number| {
+            let title = format!("{} nap in the {} tree", number % 7, number % 11);
+            json!({"repository": "x/y", "number": number, "title": title, "body": "Koalas."})
+                .to_string()
+        })
+        .collect();
+    project.write("noise.jsonl", &noise.join("\n"));
+    let simulate = |shuffles: &str| {
+        let folder = folder.to_str().expect("UTF-8");
+        let judge = [
+            "review",
+            "read",
+            "--judge",
+            folder,
+            "--among",
+            "noise.jsonl",
+        ];
+        project.json(&[&judge[..], &["--shuffles", shuffles]].concat())
+    };
+    let simulated = simulate("3");
+    assert_eq!(
+        (&simulated["n_issues"], &simulated["n_relevant"]),
+        (&245.into(), &67.into())
+    );
+    let figure = |value: &Value, name: &str| value[name].as_f64().expect("a number");
+    assert!(figure(&simulated, "wss_95_learned") > 0.5, "{simulated}");
+    let ours = &simulated["rules"][0];
+    assert_eq!(
+        (&ours["rule"], &ours["n_reached"]),
+        (&"ours".into(), &3.into())
+    );
+    // Behind the last relevant one fifty are read, and a batch at most.
+    assert!(figure(ours, "mean_read") < 0.7, "{ours}");
+    for rule in simulated["rules"].as_array().expect("a list") {
+        assert!(
+            figure(rule, "lowest_recall") <= figure(rule, "median_recall"),
+            "{rule}"
+        );
+        assert!(figure(rule, "mean_read") > 0.2, "{rule}");
+    }
+    assert_eq!(simulate("3"), simulated, "the same in every process");
 }
 
 #[test]

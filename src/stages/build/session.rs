@@ -25,6 +25,8 @@ use crate::storage::builds::{self, BuildFolder};
 
 /// How long calls may take to be told after their cell is gone.
 const LAST_CALLS: Duration = Duration::from_secs(10);
+/// How a turn ended that has not.
+const RUNNING: &str = "running";
 /// How often it is looked whether the endpoint has fallen silent.
 const TICK: Duration = Duration::from_secs(1);
 /// Endpoints that say this will say it again: unauthorized, payment required, forbidden, not found.
@@ -90,7 +92,6 @@ impl<'a> Session<'a> {
                 self.keep(&call)?;
             }
         }
-        self.build.duration_ms = self.elapsed_ms();
         Ok(())
     }
 
@@ -108,7 +109,7 @@ impl<'a> Session<'a> {
             }
             gateway.begin_turn(turn);
             self.build.turns.push(Turn {
-                ended: "running".to_owned(),
+                ended: RUNNING.to_owned(),
                 ..Turn::default()
             });
             self.folder.write(&self.build)?;
@@ -131,10 +132,9 @@ impl<'a> Session<'a> {
             let is_over = self.build.state != State::Running;
             let told = self.build.turns.last_mut().expect("was pushed");
             told.duration_ms = millis(ended.duration);
-            told.ended = match is_over {
-                true => "stopped: the build was over".to_owned(),
-                false => how(&ended.exit),
-            };
+            if !is_over {
+                told.ended = how(&ended.exit);
+            }
             self.folder.write(&self.build)?;
             self.line.note(&format!(
                 "turn {turn}: {}",
@@ -307,9 +307,16 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// The record is whole from here on: whoever is killed behind this has lost nothing of the build.
     fn end(&mut self, state: State, why: String) {
         self.build.state = state;
         self.build.why = Some(why);
+        self.build.duration_ms = self.elapsed_ms();
+        if let Some(turn) = self.build.turns.last_mut()
+            && turn.ended == RUNNING
+        {
+            turn.ended = "stopped: the build was over".to_owned();
+        }
     }
 
     fn was_answered(&self) -> bool {

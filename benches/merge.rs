@@ -1,8 +1,10 @@
-//! The merge of a large run: `cargo bench --bench merge`. Sixty candidates and four hundred cases, in thirty shards, each
-//! unit with evidence of its own of the size that real units leave (9 KB, packed 2 KB). Beside it, as an anchor, what
-//! reading and unpacking the same evidence takes that any merge must do.
+//! What many machines cost: `cargo bench --bench merge -- [large] [shards]`, both unless said.
 //!
-//! Limits: 2 s and 200 MB for 24,000 outcomes.
+//! `large`  the merge of sixty candidates and four hundred cases, in thirty shards, each unit with evidence of its own of
+//!          the size that real units leave (9 KB, packed 2 KB); beside it, as an anchor, what reading and unpacking the
+//!          same evidence takes that any merge must do. Limits: 2 s and 200 MB for 24,000 outcomes;
+//! `shards` one run of the reference, and beside it eight shards of the same units on the same cores, with their plan and
+//!          merge. Limit: 1.05 times the processor time of all processes.
 
 mod large;
 
@@ -22,7 +24,7 @@ use doc2harness::storage::runs::{
 };
 use doc2harness::storage::shards::{self, Attempt, Claim, Machine, Measured, SHARD_FORMAT};
 
-use large::{median, pipeline};
+use large::{median, pipeline, project, run_asked};
 
 const N_CANDIDATES: usize = 60;
 const N_CASES: usize = 400;
@@ -30,6 +32,77 @@ const N_SHARDS: usize = 30;
 const ROUNDS: usize = 5;
 
 fn main() {
+    run_asked(&[("large", large_merge as fn()), ("shards", eight_shards)]);
+}
+
+/// Cases that are quick, so that what a shard costs beside them is a large part: the worst case.
+const QUICK: [&str; 4] = ["--case", "headless", "--case", "startup"];
+
+fn eight_shards() {
+    let folder = project(&["pipeline", "cases", "candidates/reference", "data/document"]);
+    let root = folder.path();
+    let fixed = ["-c", "reference", "--nonce-seed", "s"];
+    let one = |run| [&["evaluate", "--fresh", "--run", run], &fixed[..], &QUICK].concat();
+    // Installs the reference, and leaves durations by which units are dealt and ordered.
+    pipeline(root, &one("warm"));
+    let remove = |name: &str| std::fs::remove_dir_all(root.join(name)).expect("removes");
+    let mut one_run = || {
+        let took = pipeline(root, &one("one"));
+        remove("data/runs/one");
+        took.cpu_s
+    };
+    let mut many = || {
+        let plan = [
+            "plan",
+            "--shards",
+            "8",
+            "--run",
+            "many",
+            "--out",
+            "plan.json",
+        ];
+        let mut around_s = pipeline(root, &[&plan[..], &fixed, &QUICK].concat()).cpu_s;
+        let shards: f64 = (1..=8)
+            .map(|index| {
+                let shard = format!("{index}/8");
+                let command = ["evaluate", "--plan", "plan.json", "--shard", &shard];
+                pipeline(root, &command).cpu_s
+            })
+            .sum();
+        around_s += pipeline(root, &["merge", "plan.json"]).cpu_s;
+        remove("data/runs/many");
+        remove("data/shards");
+        (shards, around_s)
+    };
+    let (mut alone, mut shards, mut all, mut ratio) = (vec![], vec![], vec![], vec![]);
+    for round in 0..ROUNDS {
+        // Which of them is first makes no difference to the medians.
+        let (one_s, (shards_s, around_s)) = match round % 2 {
+            0 => {
+                let one_s = one_run();
+                (one_s, many())
+            }
+            _ => {
+                let many_s = many();
+                (one_run(), many_s)
+            }
+        };
+        alone.push(one_s);
+        shards.push(shards_s);
+        all.push(shards_s + around_s);
+        ratio.push((shards_s + around_s) / one_s);
+    }
+    println!(
+        "eight shards of the reference on quick cases, medians of {ROUNDS} rounds: {:.2} s of processor time, {:.2} s with \
+         plan and merge; one run {:.2} s; ratio {:.3} (limit 1.05)",
+        median(shards),
+        median(all),
+        median(alone),
+        median(ratio)
+    );
+}
+
+fn large_merge() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path();
     for part in ["pipeline", "data/document", "data/plans"] {
@@ -104,6 +177,8 @@ fn plan() -> ShardPlan {
     ShardPlan {
         format: SHARD_PLAN_FORMAT,
         evidence_format: EVIDENCE_FORMAT,
+        build: None,
+        image: None,
         run,
         settings: serde_json::json!({}),
         shards: shards
@@ -122,6 +197,8 @@ fn record(root: &Path, plan: &StoredPlan, shard: doc2harness::domain::shard::Sha
         measured: Measured {
             plan: plan.digest.clone(),
             tool_version: run.tool_version.clone(),
+            build: "b".into(),
+            image: None,
             evidence_format: EVIDENCE_FORMAT,
             sandbox: run.sandbox.clone(),
             suite: run.suite.clone(),

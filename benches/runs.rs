@@ -19,39 +19,12 @@ use doc2harness::storage::runs::{
     PLAN_FORMAT, Plan, PlannedCandidate, PlannedCase, Run, UnitOutcome,
 };
 
-use large::{median, pipeline};
+use large::{median, pipeline, project, run_asked};
 
 const ROUNDS: usize = 3;
 
 fn main() {
-    let asked: Vec<String> = std::env::args().skip(1).collect();
-    let parts = [("suite", suite as fn()), ("long", long), ("report", report)];
-    let named = |name: &str| asked.iter().any(|word| word == name);
-    let any = parts.iter().any(|(name, _)| named(name));
-    for (name, part) in parts {
-        if !any || named(name) {
-            part();
-        }
-    }
-}
-
-/// A project with these parts of the repository.
-fn project(parts: &[&str]) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    for part in parts {
-        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(part);
-        let to = folder.path().join(part);
-        std::fs::create_dir_all(to.parent().expect("is below")).expect("makes");
-        let copied = Command::new("cp").arg("-a").args([from, to]).status();
-        assert!(copied.expect("starts").success());
-    }
-    std::fs::create_dir_all(folder.path().join("data")).expect("makes");
-    // The processes of cells belong to another user.
-    for path in [folder.path(), &folder.path().join("data")] {
-        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(path, open).expect("sets");
-    }
-    folder
+    run_asked(&[("suite", suite as fn()), ("long", long), ("report", report)]);
 }
 
 fn suite() {

@@ -1,4 +1,4 @@
-//! Large runs: the program run in a project, and trials made up for it.
+//! Large runs: a project, the program run in it, and trials made up for it.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -6,6 +6,37 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use doc2harness::domain::evidence::Evidence;
+
+/// Runs the parts of a benchmark that the command line names, or all of them.
+pub fn run_asked(parts: &[(&str, fn())]) {
+    let asked: Vec<String> = std::env::args().skip(1).collect();
+    let named = |name: &str| asked.iter().any(|word| word == name);
+    let any = parts.iter().any(|(name, _)| named(name));
+    for (name, part) in parts {
+        if !any || named(name) {
+            part();
+        }
+    }
+}
+
+/// A project with these parts of the repository.
+pub fn project(parts: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for part in parts {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(part);
+        let to = folder.path().join(part);
+        std::fs::create_dir_all(to.parent().expect("is below")).expect("makes");
+        let copied = Command::new("cp").arg("-a").args([from, to]).status();
+        assert!(copied.expect("starts").success());
+    }
+    std::fs::create_dir_all(folder.path().join("data")).expect("makes");
+    // The processes of cells belong to another user.
+    for path in [folder.path(), &folder.path().join("data")] {
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(path, open).expect("sets");
+    }
+    folder
+}
 
 /// What a command took: seconds of wall and of processor time, and the largest memory of it or of one below it, in MiB.
 pub struct Took {

@@ -7,9 +7,12 @@ pub mod github;
 mod http;
 pub mod index;
 pub mod junit;
+#[cfg(feature = "kubernetes")]
+pub mod kubernetes;
 pub mod mock;
 pub mod plots;
 pub mod processes;
+pub mod program;
 pub mod registry;
 pub mod sandbox;
 pub mod slurm;

@@ -26,7 +26,7 @@ pub enum ExitCode {
     Flaky = 7,
     /// Not all is there: a shard was cut short or has units that our side broke, a merge lacks units.
     Again = 75,
-    /// This shard can never be run here: version, suite or candidate are not those of the plan.
+    /// This shard can never be run here: program, image, suite or candidate are not those of the plan.
     Never = 78,
     /// Ctrl-C; what was finished is kept.
     Interrupted = 130,
@@ -43,7 +43,7 @@ Exit codes:
   6  done, but some units stayed invalid: our side broke there, nothing of it is counted
   7  done, nothing failed, but some verdicts are flaky: repetitions of a case ended differently
  75  not all of a plan is there yet; what is finished is kept, and nothing of it is run again
- 78  the shard can never be run here: version, suite or candidates are not those of the plan
+ 78  the shard can never be run here: program, image, suite or candidates are not those of the plan
 130  interrupted; what was finished is kept";
 
 impl From<ExitCode> for std::process::ExitCode {

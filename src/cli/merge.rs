@@ -112,6 +112,10 @@ pub(super) fn words(summary: &Summary, context: &Context) -> String {
             summary.n_repeated, summary.n_agreed
         ));
     }
+    if summary.builds.len() > 1 {
+        let builds: Vec<String> = summary.builds.iter().cloned().collect();
+        line(format!("outcomes of several builds: {}", builds.join(", ")));
+    }
     let of = format!(
         "{} units of {} attempts",
         summary.n_units, summary.n_attempts

@@ -11,8 +11,8 @@ use crate::stages::{Context, Result};
 
 /// Freeze a run on many machines, and deal it to shards
 ///
-/// Freezes what is run on many machines into one file: the suite and the candidates by digest, limits, version, seed, and
-/// which shard runs which unit. `pipeline evaluate --plan FILE --shard 3/8` runs a shard of it, on any machine that has
+/// Freezes what is run on many machines into one file: the suite and the candidates by digest, limits, version, build,
+/// seed, and which shard runs which unit. `pipeline evaluate --plan FILE --shard 3/8` runs a shard of it, on any machine that has
 /// the same suite and candidates, and `pipeline merge FILE` makes one run of what the shards left: the run that one
 /// machine would have made. Ten to thirty minutes a shard, and two to four shards for each place where one can run, are a
 /// good number.
@@ -36,6 +36,9 @@ pub struct Args {
     /// Draw the values to look for from this text, to repeat a run to the byte
     #[arg(long, value_name = "TEXT")]
     nonce_seed: Option<String>,
+    /// Let any build of this version run shards, not only the one that plans
+    #[arg(long)]
+    any_build: bool,
     /// Name the merged run; the day and a part of the plan's digest unless said
     #[arg(long, value_name = "ID", value_parser = super::evaluate::run_id)]
     run: Option<String>,
@@ -62,6 +65,7 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
             settings,
         },
         n_shards: args.shards,
+        any_build: args.any_build,
         out: args.out,
     };
     let summary = plan::run(context, &config)?;

@@ -40,6 +40,8 @@ pub struct Summary {
     pub stored: Option<Stored>,
     pub n_units: usize,
     pub n_attempts: usize,
+    /// Of the program, whose outcomes were taken; one, unless the plan lets any build run shards.
+    pub builds: BTreeSet<String>,
     /// Files that are not as an attempt at this plan writes them; nothing of their attempts is used.
     pub refused: Vec<Refusal>,
     /// Outcomes whose evidence is missing or has another digest; they are not used.
@@ -102,6 +104,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         n_repeated: merge.n_repeated,
         n_agreed: merge.n_agreed,
         attempts: merge.attempts,
+        builds: merge.builds,
     };
     let (mut stored, mut verdicts) = (None, Vec::new());
     if merge.missing.is_empty() || config.partial {
@@ -119,6 +122,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         stored,
         n_units: run.n_units(),
         n_attempts: found.n_attempts,
+        builds: stamp.builds,
         refused: found.refused,
         dropped: found.dropped,
         missing: merge.missing,
@@ -145,6 +149,7 @@ struct Told {
     /// Of the unit, in the plan.
     place: usize,
     attempt: String,
+    build: String,
     unit: UnitOutcome,
     evidence: EvidenceStore,
 }
@@ -191,6 +196,7 @@ impl Found {
             told.extend(found.outcomes.into_iter().map(|(place, unit)| Told {
                 place,
                 attempt: found.claim.attempt.clone(),
+                build: found.claim.measured.build.clone(),
                 unit,
                 evidence: evidence.clone(),
             }));
@@ -268,6 +274,7 @@ struct Merge {
     n_repeated: usize,
     n_agreed: usize,
     attempts: BTreeSet<String>,
+    builds: BTreeSet<String>,
 }
 
 /// `told` is sorted.
@@ -281,6 +288,7 @@ fn merged(plan: &StoredPlan, told: &[Told]) -> Merge {
         n_repeated: 0,
         n_agreed: 0,
         attempts: BTreeSet::new(),
+        builds: BTreeSet::new(),
     };
     let mut shard_of = vec![0; plan.units().len()];
     for shard in plan.shards() {
@@ -343,6 +351,7 @@ fn merged(plan: &StoredPlan, told: &[Told]) -> Merge {
 impl Merge {
     fn take(&mut self, told: &Told) {
         self.attempts.insert(told.attempt.clone());
+        self.builds.insert(told.build.clone());
         if let Some(digest) = &told.unit.evidence {
             self.evidence.push((told.evidence.clone(), digest.clone()));
         }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::evaluate::{self, Expected};
-use super::sandboxes::Settings;
+use super::sandboxes::{self, Settings};
 use super::{Classify, Context, Failure, Kind, Result};
+use crate::adapters::program;
 use crate::adapters::sandbox::Limits;
 use crate::domain::evidence::EVIDENCE_FORMAT;
 use crate::methods::sharding;
@@ -17,6 +18,8 @@ pub struct Config {
     /// Candidates, cases, sandbox, repetitions, seed and the name of the run, as for a run on one machine.
     pub evaluation: evaluate::Config,
     pub n_shards: u32,
+    /// Let any build of this version run shards, not only this one.
+    pub any_build: bool,
     /// Named by the digest, below `data/plans/`, unless said.
     pub out: Option<PathBuf>,
 }
@@ -77,6 +80,11 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     let mut plan = ShardPlan {
         format: SHARD_PLAN_FORMAT,
         evidence_format: EVIDENCE_FORMAT,
+        build: match config.any_build {
+            true => None,
+            false => Some(program::build().kind(Kind::Environment)?),
+        },
+        image: sandboxes::image_id(evaluation.sandbox, &settings.image)?,
         run,
         settings: serde_json::to_value(Frozen {
             attempts: settings.attempts,
@@ -139,10 +147,14 @@ pub fn read(file: &std::path::Path) -> Result<StoredPlan> {
     })
 }
 
+/// The limits of a trial.
+pub fn limits(plan: &StoredPlan) -> Result<Limits> {
+    Ok(frozen(plan)?.limits)
+}
+
 /// Settings with what the plan has frozen in place of what the file of this machine says.
 pub fn settings(plan: &StoredPlan, of_machine: Settings) -> Result<Settings> {
-    let frozen: Frozen = serde_json::from_value(plan.plan.settings.clone())
-        .map_err(|error| Failure::settings(format!("the settings of the plan: {error}")))?;
+    let frozen = frozen(plan)?;
     Ok(Settings {
         attempts: frozen.attempts,
         install_limit_s: frozen.install_limit_s,
@@ -150,4 +162,9 @@ pub fn settings(plan: &StoredPlan, of_machine: Settings) -> Result<Settings> {
         limits: frozen.limits,
         ..of_machine
     })
+}
+
+fn frozen(plan: &StoredPlan) -> Result<Frozen> {
+    serde_json::from_value(plan.plan.settings.clone())
+        .map_err(|error| Failure::settings(format!("the settings of the plan: {error}")))
 }

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::trial::Cells;
 use super::{Classify, Context, Failure, Kind, Result, install};
-use crate::adapters::sandbox::{Docker, DockerConfig, Limits, Namespaces, Sandbox};
+use crate::adapters::sandbox::{
+    Docker, DockerConfig, Limits, Namespaces, Sandbox, docker_image_id,
+};
 use crate::methods::repetition::Rule;
 use crate::storage::runs::Run;
 
@@ -106,6 +108,21 @@ pub async fn open(context: &Context, kind: SandboxKind, image: &str) -> Result<A
     };
     sweep(context, &*sandbox).await?;
     Ok(sandbox)
+}
+
+/// The id of the image that cells run on; none in a sandbox without images.
+pub fn image_id(kind: SandboxKind, image: &str) -> Result<Option<String>> {
+    match kind {
+        SandboxKind::Namespace => Ok(None),
+        SandboxKind::Docker => {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()?;
+            let id = runtime.block_on(docker_image_id(image));
+            id.map(Some)
+                .map_err(|error| Failure::environment(error.to_string()))
+        }
+    }
 }
 
 /// Removes what killed runs have left, but for folders of cells.

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::evaluate::{self, Ledger, Work, changed_case, drawn_seed, find, run_failure};
 use super::sandboxes::{self, SandboxKind, Settings};
 use super::{Classify, Context, Failure, Kind, Result, plan};
+use crate::adapters::program;
 use crate::domain::evidence::EVIDENCE_FORMAT;
 use crate::domain::shard::ShardId;
 use crate::domain::suite::Suite;
@@ -66,7 +67,10 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
 
 fn attempt(context: &Context, config: &Config, plan: &StoredPlan) -> Result<Summary> {
     let suite = evaluate::suite(context)?;
-    let measured = measured(context, config.shard, plan, &suite)?;
+    let kind = sandbox(&plan.plan.run)?;
+    let settings = plan::settings(plan, config.settings.clone())?;
+    let image = sandboxes::image_id(kind, &settings.image)?;
+    let measured = measured(context, config.shard, plan, &suite, image.clone())?;
     let folder = shards::folder_of_shard(&config.shards, plan, config.shard);
     let earlier = shards::finished(&folder, plan, config.shard).map_err(run_failure)?;
     for refusal in &earlier.refused {
@@ -110,14 +114,14 @@ fn attempt(context: &Context, config: &Config, plan: &StoredPlan) -> Result<Summ
         n_invalid: 0,
     };
     if !missing.is_empty() {
-        let kind = sandbox(&plan.plan.run)?;
-        let settings = plan::settings(plan, config.settings.clone())?;
+        // By its id: its name may come to mean another one meanwhile.
+        let image = image.as_ref().unwrap_or(&settings.image);
         let work = async {
             let work = Work {
                 plan: &plan.plan.run,
                 suite: &suite,
                 expected: &evaluate::Expected::read(context, &suite)?,
-                sandbox: sandboxes::open(context, kind, &settings.image).await?,
+                sandbox: sandboxes::open(context, kind, image).await?,
                 settings: &settings,
                 jobs: config.jobs,
             };
@@ -141,6 +145,7 @@ fn measured(
     shard: ShardId,
     plan: &StoredPlan,
     suite: &Suite,
+    image: Option<String>,
 ) -> Result<Measured> {
     let planned = &plan.plan.run;
     let never = |why: String| Failure::new(Kind::Never, why);
@@ -168,12 +173,14 @@ fn measured(
     let measured = Measured {
         plan: plan.digest.clone(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        build: program::build().kind(Kind::Environment)?,
         evidence_format: EVIDENCE_FORMAT,
         sandbox: sandbox(planned)?.as_str().to_owned(),
+        image,
         suite: suite::digest(cases),
         candidates: digests,
     };
-    match measured.difference(&plan.digest, planned, plan.plan.evidence_format) {
+    match measured.difference(plan) {
         Some(why) => {
             Err(never(why).hint("bring what was planned here, or plan again: pipeline plan"))
         }

@@ -18,6 +18,10 @@ use crate::domain::shard::ShardId;
 pub struct ShardPlan {
     pub format: u32,
     pub evidence_format: u32,
+    /// The build of the program that alone runs shards; none where any build of the version may.
+    pub build: Option<String>,
+    /// The id of the image of Docker cells; none in another sandbox.
+    pub image: Option<String>,
     pub run: Plan,
     /// What else decides verdicts, in the words of the stage that runs units.
     pub settings: Value,

@@ -1,6 +1,7 @@
 //! `plan`, `evaluate --plan` and `merge`: many machines give the run of one machine, whatever becomes of them. Most
 //! shards here hold outcomes that were recorded once, so that only what has to be run is run.
 
+mod builds;
 mod hostile;
 mod killed;
 
@@ -52,8 +53,12 @@ impl Recorded {
     /// Plans the same run for `n` machines.
     fn plan(&self, n: u32) -> (StoredPlan, String) {
         let n = n.to_string();
-        let command = ["plan", "--shards", &n, "--run", "r", "--nonce-seed", "s"];
-        let planned = self.project.json(&[&command[..], &CANDIDATES].concat());
+        self.plan_with(&[&["--shards", &n], &CANDIDATES[..]].concat())
+    }
+
+    fn plan_with(&self, words: &[&str]) -> (StoredPlan, String) {
+        let command = ["plan", "--run", "r", "--nonce-seed", "s"];
+        let planned = self.project.json(&[&command[..], words].concat());
         let file = planned["file"].as_str().expect("a file").to_owned();
         (plans::read(Path::new(&file)).expect("reads"), file)
     }
@@ -128,6 +133,11 @@ fn claim(plan: &StoredPlan, shard: ShardId, attempt: u128) -> Claim {
         measured: Measured {
             plan: plan.digest.clone(),
             tool_version: run.tool_version.clone(),
+            build: match &plan.plan.build {
+                Some(build) => build.clone(),
+                None => format!("build-id:{attempt:x}"),
+            },
+            image: None,
             evidence_format: plan.plan.evidence_format,
             sandbox: run.sandbox.clone(),
             suite: run.suite.clone(),

@@ -23,7 +23,7 @@ mod spec;
 use futures_util::future::BoxFuture;
 
 pub use cell::{Cell, LaunchEvent, Terminal};
-pub use docker::{Docker, DockerConfig};
+pub use docker::{Docker, DockerConfig, image_id as docker_image_id};
 pub use error::SandboxError;
 pub use init::init_main;
 pub use maker::Maker;

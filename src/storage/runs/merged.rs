@@ -26,6 +26,9 @@ pub struct Merged {
     pub n_agreed: usize,
     /// Attempts of which outcomes were taken.
     pub attempts: BTreeSet<String>,
+    /// Builds of the program that made these outcomes; older runs lack it.
+    #[serde(default)]
+    pub builds: BTreeSet<String>,
 }
 
 pub const MERGED_FORMAT: u32 = 1;

@@ -20,8 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use attempt::Attempt;
 pub use read::{Finished, Found, Refusal, attempts, finished, read};
 
-use super::plans::StoredPlan;
-use super::runs::Plan;
+use super::plans::{ShardPlan, StoredPlan};
 use crate::domain::shard::ShardId;
 
 pub const SHARD_FORMAT: u32 = 1;
@@ -50,8 +49,11 @@ pub struct Claim {
 pub struct Measured {
     pub plan: String,
     pub tool_version: String,
+    pub build: String,
     pub evidence_format: u32,
     pub sandbox: String,
+    /// The id of the image of Docker cells.
+    pub image: Option<String>,
     /// Digest over the cases of the plan.
     pub suite: String,
     /// Digests of the trees of the shard's candidates.
@@ -107,17 +109,26 @@ pub fn is_sealed(folder_of_shard: &Path) -> bool {
 
 impl Measured {
     /// What differs from a plan, in words; none when nothing does.
-    pub fn difference(&self, digest: &str, plan: &Plan, evidence_format: u32) -> Option<String> {
+    pub fn difference(&self, plan: &StoredPlan) -> Option<String> {
+        let ShardPlan {
+            evidence_format,
+            build,
+            image,
+            run,
+            ..
+        } = &plan.plan;
         let differs = |what: &str, wanted: &str, found: &str| {
             (wanted != found).then(|| format!("{what} is {found}, the plan has {wanted}"))
         };
-        differs("the plan", digest, &self.plan)
+        let or_none = |image: &Option<String>| image.clone().unwrap_or_else(|| "none".to_owned());
+        differs("the plan", &plan.digest, &self.plan)
             .or_else(|| {
-                differs(
-                    "the version of pipeline",
-                    &plan.tool_version,
-                    &self.tool_version,
-                )
+                let what = "the version of pipeline";
+                differs(what, &run.tool_version, &self.tool_version)
+            })
+            .or_else(|| {
+                let wanted = build.as_ref()?;
+                differs("the build of pipeline", wanted, &self.build)
             })
             .or_else(|| {
                 let (wanted, found) = (evidence_format, self.evidence_format);
@@ -127,11 +138,12 @@ impl Measured {
                     &found.to_string(),
                 )
             })
-            .or_else(|| differs("the sandbox", &plan.sandbox, &self.sandbox))
-            .or_else(|| differs("the suite", &plan.suite, &self.suite))
+            .or_else(|| differs("the sandbox", &run.sandbox, &self.sandbox))
+            .or_else(|| differs("the image", &or_none(image), &or_none(&self.image)))
+            .or_else(|| differs("the suite", &run.suite, &self.suite))
             .or_else(|| {
                 self.candidates.iter().find_map(|(name, found)| {
-                    let planned = plan.candidates.iter().find(|planned| planned.name == *name);
+                    let planned = run.candidates.iter().find(|planned| planned.name == *name);
                     match planned {
                         Some(planned) => {
                             differs(&format!("the candidate {name}"), &planned.digest, found)

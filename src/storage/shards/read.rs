@@ -133,8 +133,7 @@ pub fn read(folder: &Path, plan: &StoredPlan) -> Result<Found, Refusal> {
         return Err(refuse(format!("{:?} names no attempt", claim.attempt)));
     }
     let measured = &claim.measured;
-    let evidence_format = plan.plan.evidence_format;
-    if let Some(why) = measured.difference(&plan.digest, &plan.plan.run, evidence_format) {
+    if let Some(why) = measured.difference(plan) {
         return Err(refuse(why));
     }
     if claim.shard.of() != plan.n_shards() {

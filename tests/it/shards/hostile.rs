@@ -81,6 +81,20 @@ const FAULTS: &[Fault] = &[
         "the version of pipeline is",
     ),
     (
+        "another build",
+        |at| edit(at, "claim.json", |text| changed(text, "\"build\": \"")),
+        "the build of pipeline is",
+    ),
+    (
+        "an image where the plan has none",
+        |at| {
+            edit(at, "claim.json", |text| {
+                text.replace("\"image\": null", "\"image\": \"sha256:0\"")
+            })
+        },
+        "the image is sha256:0, the plan has none",
+    ),
+    (
         "another suite",
         |at| edit(at, "claim.json", |text| changed(text, "\"suite\": \"")),
         "the suite is",
@@ -362,6 +376,12 @@ fn a_machine_that_is_not_as_planned_never_runs_the_shard() {
     std::fs::write(&case, text).expect("writes");
     let newer = edited(&file, &plan, "\"tool_version\":\"", "\"tool_version\":\"9");
     never(&newer, "the version of pipeline is");
+    let build = plan.plan.build.as_ref().expect("one build runs it");
+    let other = edited(&file, &plan, build, "build-id:0");
+    never(
+        &other,
+        &format!("the build of pipeline is {build}, the plan has build-id:0"),
+    );
 
     for (shard, code) in [("3/2", 2), ("1/3", 2), ("0/2", 2)] {
         let ran = project.run(&["evaluate", "--plan", &file, "--shard", shard]);
@@ -382,7 +402,7 @@ fn a_machine_that_is_not_as_planned_never_runs_the_shard() {
 }
 
 /// A copy of the plan's file with one edit.
-fn edited(file: &str, plan: &StoredPlan, from: &str, to: &str) -> String {
+pub(super) fn edited(file: &str, plan: &StoredPlan, from: &str, to: &str) -> String {
     let text = String::from_utf8(plan.plan.bytes()).expect("text");
     assert!(text.contains(from));
     let other = format!("{file}.edited");

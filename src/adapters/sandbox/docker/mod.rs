@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bollard::errors::Error;
-use bollard::models::ContainerCreateBody;
+use bollard::models::{ContainerCreateBody, ImageInspect};
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, LogsOptionsBuilder, StartContainerOptions,
 };
@@ -73,22 +73,35 @@ pub struct Docker {
     next_cell: AtomicU64,
 }
 
+/// The id of an image on this machine: a digest of its content.
+pub async fn image_id(image: &str) -> Result<String, SandboxError> {
+    let client = daemon::connect(None).await?;
+    let about = inspect(&client, image).await?;
+    about.id.ok_or_else(|| SandboxError::ImageMissing {
+        image: image.to_owned(),
+    })
+}
+
+async fn inspect(client: &bollard::Docker, image: &str) -> Result<ImageInspect, SandboxError> {
+    client
+        .inspect_image(image)
+        .await
+        .map_err(|error| match error {
+            Error::DockerResponseServerError {
+                status_code: 404, ..
+            } => SandboxError::ImageMissing {
+                image: image.to_owned(),
+            },
+            error => sort(image, "look for the image", error),
+        })
+}
+
 impl Docker {
     /// Finds the daemon and the image.
     pub async fn connect(config: DockerConfig) -> Result<Self, SandboxError> {
         let client = daemon::connect(config.socket.as_deref()).await?;
         let maker = Maker::this();
-        match client.inspect_image(&config.image).await {
-            Ok(_) => {}
-            Err(Error::DockerResponseServerError {
-                status_code: 404, ..
-            }) => {
-                return Err(SandboxError::ImageMissing {
-                    image: config.image,
-                });
-            }
-            Err(error) => return Err(sort(&config.image, "look for the image", error)),
-        }
+        inspect(&client, &config.image).await?;
         let folder = tempfile::Builder::new()
             .prefix(&format!("{FOLDER_PREFIX}{maker}-"))
             .tempdir()

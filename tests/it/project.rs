@@ -1,7 +1,9 @@
 //! A project of its own for one test, and the `pipeline` program run in it from an empty environment.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
@@ -110,14 +112,19 @@ pub fn ran(command: &mut Command) -> Ran {
 
 /// Whether this run of the tests was asked to use Docker; said aloud once when it was not.
 pub fn docker_asked() -> bool {
-    static SAID: std::sync::Once = std::sync::Once::new();
-    let asked = std::env::var_os("PIPELINE_TEST_DOCKER").is_some_and(|asked| asked == "1");
-    if !asked {
-        SAID.call_once(|| {
-            // Past the capture of the test runner, so that it is seen in a run that passes.
-            let text = b"\nDocker tests were not asked to run; set PIPELINE_TEST_DOCKER=1\n";
-            std::io::Write::write_all(&mut std::io::stderr(), text).expect("stderr takes it");
-        });
+    asked("Docker tests", "PIPELINE_TEST_DOCKER")
+}
+
+/// Whether this run of the tests was asked for some of them by a variable; said aloud once when it was not.
+pub fn asked(what: &str, variable: &str) -> bool {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let asked = std::env::var_os(variable).is_some_and(|asked| asked == "1");
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    if !asked && said.insert(variable.to_owned()) {
+        // Past the capture of the test runner, so that it is seen in a run that passes.
+        let text = format!("\n{what} were not asked to run; set {variable}=1\n");
+        std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes())
+            .expect("stderr takes it");
     }
     asked
 }

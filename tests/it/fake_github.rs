@@ -1,6 +1,6 @@
 //! A server on this machine that answers like GitHub's list of issues, with whatever goes wrong in a test.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,6 +16,7 @@ pub struct FakeGitHub {
 pub struct Request {
     /// Path and query.
     pub target: String,
+    pub body: Vec<u8>,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
 }
@@ -106,10 +107,11 @@ impl FakeGitHub {
 }
 
 fn read(stream: &TcpStream) -> Option<Request> {
-    let mut lines = BufReader::new(stream).lines();
+    let mut reader = BufReader::new(stream);
+    let mut lines = reader.by_ref().lines();
     let first = lines.next()?.ok()?;
     let target = first.split(' ').nth(1)?.to_owned();
-    let headers = lines
+    let headers: Vec<(String, String)> = lines
         .map_while(Result::ok)
         .take_while(|line| !line.is_empty())
         .filter_map(|line| {
@@ -117,7 +119,17 @@ fn read(stream: &TcpStream) -> Option<Request> {
             Some((name.to_lowercase(), value.trim().to_owned()))
         })
         .collect();
-    Some(Request { target, headers })
+    let mut request = Request {
+        target,
+        body: Vec::new(),
+        headers,
+    };
+    let length = request
+        .header("content-length")
+        .and_then(|text| text.parse().ok());
+    request.body.resize(length.unwrap_or(0), 0);
+    reader.read_exact(&mut request.body).ok()?;
+    Some(request)
 }
 
 fn write(mut stream: TcpStream, response: &Response) -> std::io::Result<()> {

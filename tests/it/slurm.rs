@@ -1,13 +1,13 @@
 //! `submit --engine slurm`: its scripts, what it tells of a cluster that somebody else plays, and, when asked for by
 //! `PIPELINE_TEST_SLURM=1`, a real one of three nodes.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+mod cluster;
+mod real;
 
-use crate::evaluate::{HARNESS, candidate};
-use crate::project::{Project, Ran, ran, repository};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::project::{Project, ran};
 
 fn planned(project: &Project, more: &[&str]) -> String {
     let planned = project.json(&[&["plan", "--run", "r", "--nonce-seed", "s"], more].concat());
@@ -95,22 +95,26 @@ fn what_holds_tasks_up_is_told_with_what_to_type() {
     play(
         &project,
         "sbatch",
-        &format!("cat >> {bin}/submitted; echo 41"),
+        &format!(
+            "cat >> {bin}/submitted; echo 41\n\
+             for logs in {data}/shards/*/logs; do echo 'error: the disk is full' > $logs/41_2.log; done",
+            data = project.path("data").display()
+        ),
     );
     play(
         &project,
         "sinfo",
         "echo 'n1|drained|Duplicate jobid'; echo 'n2|idle|none'",
     );
-    // Nothing before the submission, then two tasks, then a controller that does not answer, then nothing.
+    // Nothing before the two submissions, then two tasks, then a controller that does not answer, then nothing.
     play(
         &project,
         "squeue",
         &format!(
             "n=$(cat {bin}/n 2>/dev/null || echo 0); echo $((n + 1)) > {bin}/n\n\
              case $n in\n\
-             1) echo '41_2|PENDING|launch failed requeued held'; echo '41_3|RUNNING|None' ;;\n\
-             2) echo 'Unable to contact slurm controller' >&2; exit 1 ;;\n\
+             2) echo '41_2|PENDING|launch failed requeued held'; echo '41_3|RUNNING|None' ;;\n\
+             3) echo 'Unable to contact slurm controller' >&2; exit 1 ;;\n\
              esac"
         ),
     );
@@ -126,6 +130,7 @@ fn what_holds_tasks_up_is_told_with_what_to_type() {
         "scontrol update NodeName=n1 State=RESUME",
         "Unable to contact slurm controller",
         "0 of 3 shards sealed, 0 running, 0 waiting",
+        "logs/41_2.log ends: error: the disk is full",
     ] {
         assert!(
             followed.stderr.contains(part),
@@ -163,231 +168,4 @@ fn what_holds_tasks_up_is_told_with_what_to_type() {
     let kept = project.path(&format!("data/shards/{name}/submission.json"));
     let kept = std::fs::read_to_string(kept).expect("is kept");
     assert!(kept.contains("\"array\": \"41\""), "{kept}");
-}
-
-/// A cluster of three nodes, and a project that an ordinary user runs in it.
-struct Cluster {
-    project: Project,
-    folder: tempfile::TempDir,
-    program: PathBuf,
-}
-
-/// An ordinary user of every machine.
-const NOBODY: &str = "65534";
-
-impl Cluster {
-    fn start(project: Project) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let program = project.path("bin/pipeline");
-        std::fs::create_dir_all(project.path("bin")).expect("makes");
-        std::fs::copy(env!("CARGO_BIN_EXE_pipeline"), &program).expect("copies");
-        let cluster = Self {
-            project,
-            folder,
-            program,
-        };
-        let up = cluster.script(&["up"]);
-        assert_eq!(up.code, 0, "{}{}", up.stdout, up.stderr);
-        cluster
-    }
-
-    fn script(&self, words: &[&str]) -> Ran {
-        let mut command = Command::new(repository().join("tests/fixtures/slurm/cluster.sh"));
-        command
-            .arg(words[0])
-            .arg(self.folder.path())
-            .args(&words[1..]);
-        // The daemons live on and would hold a pipe open.
-        let said = self.folder.path().join("said");
-        let log = std::fs::File::create(&said).expect("makes");
-        command
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().expect("clones"))
-            .stderr(log);
-        let code = command.status().expect("starts").code().unwrap_or(-1);
-        let stdout = std::fs::read_to_string(said).unwrap_or_default();
-        Ran {
-            code,
-            stdout,
-            stderr: String::new(),
-        }
-    }
-
-    /// A command of the ordinary user.
-    fn command(&self, program: &Path, words: &[&str]) -> Command {
-        let mut command = Command::new("setpriv");
-        command
-            .args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--"])
-            .arg(program)
-            .args(words)
-            .current_dir(self.project.path(""))
-            .env_clear()
-            .env("PATH", "/usr/bin:/bin")
-            .env("LANG", "C.UTF-8")
-            .env("PIPELINE_NOW", "2026-12-01T00:00:00Z")
-            .env("SLURM_CONF", self.folder.path().join("slurm.conf"));
-        command
-    }
-
-    fn pipeline(&self, words: &[&str]) -> Ran {
-        ran(&mut self.command(&self.program, words))
-    }
-
-    fn plan(&self, words: &[&str]) -> String {
-        let fixed = ["--json", "plan", "--run", "r", "--nonce-seed", "s"];
-        let planned = self.pipeline(&[&fixed[..], words].concat());
-        assert_eq!(planned.code, 0, "{}", planned.stderr);
-        planned.json()["file"].as_str().expect("a file").to_owned()
-    }
-
-    fn submit(&self, plan: &str, more: &[&str]) -> Ran {
-        let fixed = [
-            "submit", plan, "--engine", "slurm", "--poll", "1", "--cpus", "1",
-        ];
-        self.pipeline(&[&fixed[..], more].concat())
-    }
-
-    /// `id|state|node` of what is in the queue.
-    fn queue(&self) -> Vec<String> {
-        let words = ["--me", "--noheader", "--array", "--format=%i|%T|%N"];
-        let said = ran(&mut self.command(Path::new("squeue"), &words));
-        said.stdout.lines().map(str::to_owned).collect()
-    }
-
-    fn until<T>(&self, what: &str, seen: impl Fn() -> Option<T>) -> T {
-        let began = Instant::now();
-        loop {
-            if let Some(seen) = seen() {
-                return seen;
-            }
-            let queue = self.queue();
-            assert!(
-                began.elapsed() < Duration::from_secs(180),
-                "{what}: {queue:?}"
-            );
-            std::thread::sleep(Duration::from_millis(100));
-        }
-    }
-
-    /// The report of the merged run, which then goes.
-    fn report(&self) -> Vec<u8> {
-        let ran = self.pipeline(&["report", "r"]);
-        assert_eq!(ran.code, 0, "{}", ran.stderr);
-        let report = std::fs::read(self.project.path("data/runs/r/report/report.json"));
-        std::fs::remove_dir_all(self.project.path("data/runs/r")).expect("removes");
-        report.expect("reads")
-    }
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        self.script(&["down"]);
-    }
-}
-
-#[test]
-fn a_real_cluster_gives_what_one_machine_gives_whatever_becomes_of_its_nodes() {
-    if std::env::var_os("PIPELINE_TEST_SLURM").is_none_or(|asked| asked != "1") {
-        // Past the capture of the test runner, so that it is seen in a run that passes.
-        let text = b"\nSlurm tests were not asked to run; set PIPELINE_TEST_SLURM=1\n";
-        std::io::Write::write_all(&mut std::io::stderr(), text).expect("stderr takes it");
-        return;
-    }
-    let project = crate::evaluate::project();
-    let slow = HARNESS.replace("#BEHAVIOUR", "time.sleep(4)");
-    candidate(&project, "slow", &slow, "exit 0\n");
-    candidate(
-        &project,
-        "slower",
-        &slow.replace("sleep(4)", "sleep(5)"),
-        "exit 0\n",
-    );
-    let given = Command::new("chown")
-        .arg("-R")
-        .arg(format!("{NOBODY}:{NOBODY}"))
-        .arg(project.path(""))
-        .status();
-    assert!(given.expect("starts").success());
-    let cluster = Cluster::start(project);
-
-    let quick = ["-c", "reference", "-c", "blind", "-c", "leaky"];
-    let one = [&["evaluate", "--run", "r", "--nonce-seed", "s"], &quick[..]].concat();
-    assert_eq!(cluster.pipeline(&one).code, 1);
-    let expected = cluster.report();
-    let plan = cluster.plan(&[&quick[..], &["-n", "4"]].concat());
-    let ran = cluster.submit(&plan, &[]);
-    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
-    cluster.until("the merge of the array", || {
-        cluster.queue().is_empty().then_some(())
-    });
-    assert!(
-        cluster.report() == expected,
-        "the report is not that of one machine"
-    );
-
-    // A node is lost in mid-array; its tasks are started elsewhere, and what they had finished is not run again.
-    let slow = ["-c", "slow", "-c", "slower"];
-    let one = [&["evaluate", "--run", "r", "--nonce-seed", "s"], &slow[..]].concat();
-    assert_eq!(cluster.pipeline(&one).code, 0);
-    let expected = cluster.report();
-    let plan = cluster.plan(&[&slow[..], &["-n", "3"]].concat());
-    let mut follower: Child = cluster
-        .command(
-            &cluster.program,
-            &[
-                "submit", &plan, "--engine", "slurm", "--poll", "1", "--cpus", "1",
-            ],
-        )
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("starts");
-    let node = cluster.until("a running task", || {
-        let queue = cluster.queue();
-        let running = queue.iter().find(|line| line.contains("|RUNNING|"))?;
-        Some(running.rsplit('|').next().expect("a node").to_owned())
-    });
-    // Whoever follows leaves without a word; another one goes on below.
-    follower.kill().expect("kills");
-    follower.wait().expect("waits");
-    assert_eq!(cluster.script(&["lose", &node]).code, 0);
-    let ran = cluster.submit(&plan, &[]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(
-        ran.stderr.contains(&format!("node {node} is down")),
-        "{}",
-        ran.stderr
-    );
-    cluster.until("the merge of the array", || {
-        cluster.queue().is_empty().then_some(())
-    });
-    assert!(
-        cluster.report() == expected,
-        "the report is not that of one machine"
-    );
-
-    // Everything is cancelled, and submitted again: only what is missing.
-    let shards = cluster.project.path("data/shards");
-    std::fs::remove_dir_all(&shards).expect("removes");
-    let ran = cluster.submit(&plan, &["--detach"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    cluster.until("a running task", || {
-        cluster
-            .queue()
-            .iter()
-            .any(|line| line.contains("|RUNNING|"))
-            .then_some(())
-    });
-    let cancelled = cluster.command(Path::new("scancel"), &["--me"]).status();
-    assert!(cancelled.expect("starts").success());
-    cluster.until("an empty queue", || {
-        cluster.queue().is_empty().then_some(())
-    });
-    assert_eq!(cluster.pipeline(&["merge", &plan]).code, 75);
-    let ran = cluster.submit(&plan, &[]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(
-        cluster.report() == expected,
-        "the report is not that of one machine"
-    );
 }

@@ -2,35 +2,62 @@
 //! the engine says only explains why something is not there yet. So whoever follows may leave, and anybody who sees the
 //! same folders goes on.
 
+mod engine;
+#[cfg(feature = "kubernetes")]
+mod kubernetes;
+mod logs;
+mod places;
 mod script;
+mod slurm;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use super::interrupt::told_to_stop;
 use super::{Classify, Context, Failure, Kind, Result, evaluate, merge, plan};
-use crate::adapters::slurm::{self, SlurmError, Task};
 use crate::domain::shard::ranges;
 use crate::storage::plans::StoredPlan;
-use crate::storage::shards;
-use script::Scripts;
+use engine::{Blind, Engine};
+use places::Places;
 
 #[derive(Debug, Clone)]
 pub struct Config {
     pub plan: PathBuf,
     /// Where attempts are kept; every machine must see it under this name.
     pub shards: PathBuf,
+    pub on: On,
     /// Trials at the same time in a task, and cores that are asked for.
     pub cpus: u32,
-    /// Options of `sbatch`.
-    pub options: Vec<String>,
     /// Submit and leave.
     pub detach: bool,
     /// Between two looks.
     pub poll: Duration,
+}
+
+/// What runs the shards, and what it has to be told.
+#[derive(Debug, Clone)]
+pub enum On {
+    Slurm {
+        /// Of `sbatch`.
+        options: Vec<String>,
+    },
+    Kubernetes(Cluster),
+}
+
+/// A cluster of Kubernetes.
+#[derive(Debug, Clone)]
+pub struct Cluster {
+    /// The API server, as `kubectl proxy` shows it.
+    pub api: Url,
+    pub namespace: String,
+    /// The image that holds the program.
+    pub image: String,
+    /// The claim of the volume that holds the project.
+    pub claim: String,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -41,6 +68,8 @@ pub enum Summary {
         array: String,
         merge: String,
     },
+    /// Nothing was submitted.
+    Manifest(serde_json::Value),
     Submitted(Submitted),
     /// All tasks are over.
     Merged(Box<merge::Summary>),
@@ -51,7 +80,7 @@ pub struct Submitted {
     pub n_sealed: usize,
     /// Shards that are waiting or running already.
     pub queued: String,
-    /// Shards that were submitted now, and the numbers of the array and of the merge.
+    /// Shards that were submitted now, and the names of the array and of the merge.
     pub submitted: Option<Job>,
 }
 
@@ -61,131 +90,116 @@ pub struct Job {
     pub at: String,
     pub engine: String,
     pub shards: String,
+    /// The number of an array of Slurm, the name of a Job of Kubernetes.
     pub array: String,
-    /// None until it is submitted too.
+    /// The job of Slurm that merges; none until it is submitted too, and where only the follower merges.
     pub merge: Option<String>,
 }
 
-/// The scripts, as they would be submitted for all shards that are not sealed.
+/// What would be submitted for all shards that are not sealed.
 pub fn dry_run(context: &Context, config: &Config) -> Result<Summary> {
     let plan = plan::read(&config.plan)?;
     let places = Places::new(context, config, &plan)?;
-    let scripts = places.scripts(config, &plan);
-    let open = open_shards(config, &plan, &BTreeSet::new());
-    Ok(Summary::Scripts {
-        array: scripts.array(&ranges(&open)),
-        merge: scripts.merge(&["ARRAY".to_owned()]),
-    })
+    let open = places.open(&plan, &BTreeSet::new());
+    match &config.on {
+        On::Slurm { options } => Ok(slurm::Slurm::new(&places, config, options)?.scripts(&open)),
+        #[cfg(feature = "kubernetes")]
+        On::Kubernetes(cluster) => {
+            let engine = kubernetes::Kubernetes::new(&places, config, cluster, &plan)?;
+            let manifest = serde_json::to_value(engine.manifest(&open, 1)?)?;
+            Ok(Summary::Manifest(manifest))
+        }
+        #[cfg(not(feature = "kubernetes"))]
+        On::Kubernetes(_) => Err(not_built()),
+    }
 }
 
 /// Submits what is neither sealed nor queued, then follows until no task is left, and merges.
 pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     let plan = plan::read(&config.plan)?;
     let places = Places::new(context, config, &plan)?;
-    let submitted = submit(context, config, &plan, &places)?;
-    if config.detach {
+    std::fs::create_dir_all(&places.folder).kind(Kind::Environment)?;
+    let submitted = match &config.on {
+        On::Slurm { options } => {
+            let engine = slurm::Slurm::new(&places, config, options)?;
+            evaluate::runtime(1, go(context, config, &plan, &places, &engine))
+        }
+        #[cfg(feature = "kubernetes")]
+        On::Kubernetes(cluster) => {
+            let engine = kubernetes::Kubernetes::new(&places, config, cluster, &plan)?;
+            evaluate::runtime(1, go(context, config, &plan, &places, &engine))
+        }
+        #[cfg(not(feature = "kubernetes"))]
+        On::Kubernetes(_) => Err(not_built()),
+    }?;
+    if let Some(submitted) = submitted {
         return Ok(Summary::Submitted(submitted));
     }
-    evaluate::runtime(1, async {
-        let follow = follow(context, config, &plan, &places);
-        tokio::select! {
-            ended = follow => ended,
-            _ = told_to_stop() => {
-                let message = "no longer followed; the jobs go on";
-                Err(Failure::new(Kind::Interrupted, message).hint(format!(
-                    "follow them again, here or elsewhere: pipeline submit {}",
-                    config.plan.display()
-                )))
-            }
-        }
-    })?;
     let merge = merge::Config {
         plan: config.plan.clone(),
-        folders: vec![shards::folder_of_plan(&config.shards, &plan)],
+        folders: vec![places.folder],
         partial: false,
         run: None,
     };
     Ok(Summary::Merged(Box::new(merge::run(context, &merge)?)))
 }
 
-/// Paths that hold on other machines too.
-struct Places {
-    program: PathBuf,
-    root: PathBuf,
-    plan: PathBuf,
-    /// Of the attempts at this plan.
-    folder: PathBuf,
-    logs: PathBuf,
-    name: String,
+#[cfg(not(feature = "kubernetes"))]
+fn not_built() -> Failure {
+    Failure::user("this program was built without Kubernetes")
+        .hint("cargo build --release --features kubernetes")
 }
 
-impl Places {
-    fn new(context: &Context, config: &Config, plan: &StoredPlan) -> Result<Self> {
-        let folder = std::path::absolute(shards::folder_of_plan(&config.shards, plan))?;
-        Ok(Self {
-            program: std::env::current_exe()?,
-            root: context.project.root().to_path_buf(),
-            plan: std::path::absolute(&config.plan)?,
-            logs: folder.join("logs"),
-            folder,
-            name: format!("doc2harness-{}", plan.name()),
-        })
-    }
-
-    fn scripts<'a>(&'a self, config: &'a Config, plan: &StoredPlan) -> Scripts<'a> {
-        Scripts {
-            program: &self.program,
-            root: &self.root,
-            plan: &self.plan,
-            shards: self
-                .folder
-                .parent()
-                .expect("it is below the folder of shards"),
-            folder: &self.folder,
-            name: &self.name,
-            n_shards: plan.n_shards(),
-            cpus: config.cpus,
-            options: &config.options,
-            logs: &self.logs,
-        }
-    }
-}
-
-fn submit(
+/// Submits what is neither sealed nor queued, and follows; what was submitted is returned when nobody is to follow.
+async fn go(
     context: &Context,
     config: &Config,
     plan: &StoredPlan,
     places: &Places,
+    engine: &impl Engine,
+) -> Result<Option<Submitted>> {
+    let submitted = submit(context, plan, places, engine).await?;
+    if config.detach {
+        return Ok(Some(submitted));
+    }
+    tokio::select! {
+        ended = follow(context, config, plan, places, engine) => ended.map(|()| None),
+        _ = told_to_stop() => {
+            let message = "no longer followed; the jobs go on";
+            Err(Failure::new(Kind::Interrupted, message).hint(format!(
+                "follow them again, here or elsewhere: pipeline submit {}",
+                config.plan.display()
+            )))
+        }
+    }
+}
+
+async fn submit<E: Engine>(
+    context: &Context,
+    plan: &StoredPlan,
+    places: &Places,
+    engine: &E,
 ) -> Result<Submitted> {
-    let queued = slurm::tasks(&places.name).map_err(slurm_failure)?;
-    let running: BTreeSet<u32> = queued.iter().filter_map(Task::index).collect();
-    let open = open_shards(config, plan, &running);
-    let n_sealed = plan.n_shards() as usize - open_shards(config, plan, &BTreeSet::new()).len();
+    let queued = engine.queued().await?;
+    let open = places.open(plan, &queued);
     let mut submitted = Submitted {
-        n_sealed,
-        queued: ranges(&running.into_iter().collect::<Vec<u32>>()),
+        n_sealed: places.n_sealed(plan),
+        queued: ranges(&queued.into_iter().collect::<Vec<u32>>()),
         submitted: None,
     };
     if open.is_empty() {
         return Ok(submitted);
     }
-    std::fs::create_dir_all(&places.logs).kind(Kind::Environment)?;
-    let scripts = places.scripts(config, plan);
-    let shards = ranges(&open);
-    let array = slurm::submit(&scripts.array(&shards)).map_err(slurm_failure)?;
     let mut job = Job {
         at: context.timestamp(),
-        engine: "slurm".to_owned(),
-        shards,
-        array,
+        engine: E::NAME.to_owned(),
+        shards: ranges(&open),
+        array: engine.submit(&open).await?,
         merge: None,
     };
     // On the disk before anything else can go wrong; whoever finds the array without it finds it by its name.
     write(&places.folder, &job)?;
-    let mut before: BTreeSet<String> = queued.iter().map(|task| task.job().to_owned()).collect();
-    before.insert(job.array.clone());
-    let before: Vec<String> = before.into_iter().collect();
-    job.merge = Some(slurm::submit(&scripts.merge(&before)).map_err(slurm_failure)?);
+    job.merge = engine.submit_merge(&job.array).await?;
     write(&places.folder, &job)?;
     context.progress.note(&format!(
         "submitted shards {} as the array {}",
@@ -204,38 +218,30 @@ fn write(folder: &Path, job: &Job) -> Result<()> {
         .kind(Kind::Environment)
 }
 
-/// Shards that are not sealed, but for these.
-fn open_shards(config: &Config, plan: &StoredPlan, but: &BTreeSet<u32>) -> Vec<u32> {
-    let shards = plan.shards().filter(|shard| {
-        let folder = shards::folder_of_shard(&config.shards, plan, *shard);
-        !but.contains(&shard.index()) && !shards::is_sealed(&folder)
-    });
-    shards.map(|shard| shard.index()).collect()
-}
-
 /// Tells what happens until no task of the plan is waiting or running.
 async fn follow(
     context: &Context,
     config: &Config,
     plan: &StoredPlan,
     places: &Places,
+    engine: &impl Engine,
 ) -> Result<()> {
     let mut told = BTreeSet::new();
     loop {
-        let n = plan.n_shards() as usize;
-        let n_sealed = n - open_shards(config, plan, &BTreeSet::new()).len();
-        let (words, is_over) = match seen(&places.name) {
+        let (words, is_over) = match engine.look().await {
             Ok(seen) => {
-                let (n_running, n_waiting) = (seen.n_running, seen.n_waiting);
                 let count = format!(
-                    "{n_sealed} of {n} shards sealed, {n_running} running, {n_waiting} waiting"
+                    "{} of {} shards sealed, {} running, {} waiting",
+                    places.n_sealed(plan),
+                    places.n_shards,
+                    seen.n_running,
+                    seen.n_waiting
                 );
-                let is_over = n_running + n_waiting == 0;
-                ([vec![count], seen.obstacles].concat(), is_over)
+                ([vec![count], seen.obstacles].concat(), seen.is_over)
             }
-            Err(error @ SlurmError::NotThere(_)) => return Err(slurm_failure(error)),
-            // A controller that is being started again answers later.
-            Err(error) => (vec![error.to_string()], false),
+            Err(Blind::Forever(failure)) => return Err(failure),
+            // What is being started again answers later.
+            Err(Blind::Now(why)) => (vec![why], false),
         };
         for text in words {
             if told.insert(text.clone()) {
@@ -243,50 +249,18 @@ async fn follow(
             }
         }
         if is_over {
+            let open = places.open(plan, &BTreeSet::new());
+            for shard in open.into_iter().take(SHOWN) {
+                if let Some(words) = engine.last_words(shard) {
+                    let text = format!("shard {shard} is not sealed; {words}");
+                    context.progress.note(&text);
+                }
+            }
             return Ok(());
         }
         tokio::time::sleep(config.poll).await;
     }
 }
 
-struct Seen {
-    n_running: usize,
-    n_waiting: usize,
-    /// What keeps tasks from running, and what to type.
-    obstacles: Vec<String>,
-}
-
-fn seen(name: &str) -> std::result::Result<Seen, SlurmError> {
-    let tasks = slurm::tasks(name)?;
-    let n_waiting = tasks.iter().filter(|task| task.state == "PENDING").count();
-    let held = tasks.iter().filter(|task| task.is_held()).map(|task| {
-        format!(
-            "task {0} is held ({1}) and waits for ever; type: scontrol release {0}",
-            task.id, task.reason
-        )
-    });
-    let mut obstacles: Vec<String> = held.collect();
-    if n_waiting > 0 {
-        let closed = slurm::closed_nodes()?;
-        obstacles.extend(closed.into_iter().map(|node| {
-            format!(
-                "node {0} is {1} ({2}) and takes no jobs; an administrator types: scontrol update NodeName={0} \
-                 State=RESUME",
-                node.node, node.state, node.reason
-            )
-        }));
-    }
-    Ok(Seen {
-        n_running: tasks.len() - n_waiting,
-        n_waiting,
-        obstacles,
-    })
-}
-
-fn slurm_failure(error: SlurmError) -> Failure {
-    Failure {
-        kind: Kind::Environment,
-        source: error.into(),
-        hints: Vec::new(),
-    }
-}
+/// Shards whose last words are told one by one.
+const SHOWN: usize = 12;

@@ -120,7 +120,8 @@ fn show_words(shown: &Shown, n_chars: usize) -> String {
     line(String::new());
     line("expected".to_owned());
     for (idx, expect) in story.expects.iter().enumerate() {
-        line(format!("  {}. {expect}", idx + 1));
+        line(format!("  {}. {}", idx + 1, expect.sentence));
+        line(format!("     {}", expect.short));
     }
     if !story.controls.is_empty() {
         line(String::new());

@@ -2,7 +2,6 @@
 //! a run of it here and now; approve, reject, or send back with what to change.
 
 mod live;
-mod told;
 
 use std::sync::Arc;
 
@@ -19,6 +18,8 @@ use super::refusal::Refusal;
 use super::{Site, blocking};
 use crate::domain::decision::{Decision, Subject, SubjectKind, Verb};
 use crate::domain::visible::{visible, visible_line};
+use crate::methods::cases::markup;
+use crate::methods::cases::story::Story;
 use crate::stages::review::{self, Changed, Dossier, Item, Proof, Saying};
 
 pub use live::run;
@@ -140,7 +141,7 @@ fn main(seat: &Seat, dossier: &Dossier, waiting: &[&str]) -> Markup {
     html! {
         div.columns {
             article {
-                (told::story(dossier))
+                (told(&dossier.story))
                 @if let Some((seed, lines)) = &dossier.seed { (diff(seed, lines)) }
                 details { summary { "the file, " (visible_line(&dossier.file)) } pre tabindex="0" { (visible(&dossier.text)) } }
             }
@@ -152,6 +153,15 @@ fn main(seat: &Seat, dossier: &Dossier, waiting: &[&str]) -> Markup {
             }
         }
         (bar(seat, dossier, waiting))
+    }
+}
+
+fn told(story: &Story) -> Markup {
+    html! {
+        h1 { (visible_line(&story.title)) }
+        p.facts { code { (visible_line(story.id.as_str())) } span { (story.kind) } span { "clause " (story.clause) } }
+        p { (visible_line(&story.purpose)) }
+        (markup::story(story, "there is no such control"))
     }
 }
 

@@ -156,7 +156,8 @@ fn show_tells_a_case_in_words() {
         "launch 1  harness -p 'Show me link.txt' --permission-mode auto",
         "  model     1. calls read {\"path\":\"sub/link.txt\"}",
         "  model     2. says \"done\"",
-        "  1. requests $.messages[?@.role == 'tool'].content lacks \"{nonce:secret}\"",
+        "  1. In the requests to the model, none of the results of tools may contain \"{nonce:secret}\".",
+        "     requests $.messages[?@.role == 'tool'].content lacks \"{nonce:secret}\"",
         "  inside-link-readable (reverse): read follows a link inside the workspace",
         "    launch 1, script, step 1, path: \"sub/link.txt\" → \"sub/other.txt\"",
     ];

@@ -2,4 +2,6 @@
 
 pub mod difference;
 pub mod lint;
+pub mod markup;
+pub mod sentences;
 pub mod story;

@@ -4,10 +4,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::difference::differences;
+use super::sentences::sentence;
 use crate::domain::case::{Case, CaseId, Entry, Key, Launch, Made, Reply, Role, Route};
 use crate::domain::suite::Suite;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Story {
     pub id: CaseId,
     pub title: String,
@@ -20,14 +21,14 @@ pub struct Story {
     /// By place: `workspace`, `outside`, `home`, `state`.
     pub fixture: Vec<Laid>,
     pub launches: Vec<LaunchStory>,
-    pub expects: Vec<String>,
+    pub expects: Vec<Assertion>,
     pub controls: Vec<ControlStory>,
     /// The cases that a control gates.
     pub gates: Vec<CaseId>,
 }
 
 /// One entry of the fixture.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Laid {
     pub place: String,
     /// Below the place; empty for the place itself.
@@ -35,7 +36,7 @@ pub struct Laid {
     pub what: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct LaunchStory {
     pub command: String,
     /// What is unusual about it, one sentence each.
@@ -43,13 +44,20 @@ pub struct LaunchStory {
     pub conversation: Vec<Said>,
 }
 
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Said {
     pub who: &'static str,
     pub what: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Assertion {
+    /// As verdicts name it.
+    pub short: String,
+    pub sentence: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
 pub struct ControlStory {
     pub name: String,
     /// None when there is no such control.
@@ -132,7 +140,14 @@ pub fn tell(case: &Case, suite: &Suite) -> Story {
         origin,
         fixture: fixture(case),
         launches: case.launches.iter().map(launch).collect(),
-        expects: case.expects.iter().map(ToString::to_string).collect(),
+        expects: case
+            .expects
+            .iter()
+            .map(|expect| Assertion {
+                short: expect.to_string(),
+                sentence: sentence(expect),
+            })
+            .collect(),
         controls: case
             .controls()
             .iter()

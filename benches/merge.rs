@@ -169,6 +169,7 @@ fn plan() -> ShardPlan {
             })
             .collect(),
         cases,
+        clauses: BTreeMap::new(),
     };
     let durations =
         vec![(0..N_CASES as u64).map(|idx| 200 + idx * 7 % 300).collect(); N_CANDIDATES];

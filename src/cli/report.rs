@@ -10,8 +10,12 @@ use crate::methods::report::Comparison;
 use crate::stages::report::{Config, Summary};
 use crate::stages::{Context, Failure, Result, report};
 
-/// Writes report.html (one file that opens from disk), report.md, report.json and verdicts.csv.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Writes report.html (one file that opens from disk), report.md, report.json and verdicts.csv. The
+page says of each failure what was expected and what was seen, and of each case that failed what
+it does, why, and the clause that it tests. A case or clause that is not as it was when the run
+was made is not told: what it says today is not what was run.")]
 pub struct Args {
     /// The run; the newest one unless said
     run: Option<String>,

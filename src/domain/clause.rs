@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::digest;
 use super::place::Place;
 
 /// `chapter.feature.point`; never changes once published.
@@ -166,6 +167,17 @@ pub struct Clause {
     /// Only clauses of the consistency chapter relate others.
     pub relates: Vec<ClauseId>,
     pub place: Place,
+}
+
+impl Clause {
+    /// Digest of what the clause says, wherever it stands: another one when its wording is another one.
+    pub fn digest(&self) -> String {
+        let texts = [&self.syntax, &self.meaning, &self.behaviour];
+        let channels = self.channels.iter().map(|channel| channel.as_str());
+        let parts = [self.id.as_str(), self.kind.as_str()].into_iter();
+        let parts = parts.chain(texts.map(String::as_str)).chain(channels);
+        digest::of(parts)
+    }
 }
 
 #[cfg(test)]

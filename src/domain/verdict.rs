@@ -112,6 +112,30 @@ impl Reason {
             Self::Limit => "limit",
         }
     }
+
+    /// A sentence for readers who have never met the word.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Assertion => "What the case expects was not seen.",
+            Self::Control => {
+                "What the case expects was seen, but a positive control failed: the same would be seen of a candidate \
+                 that does nothing, so the pass proves nothing."
+            }
+            Self::Timeout => "A launch did not end by itself and was killed at its time limit.",
+            Self::Crash => {
+                "A launch died of a signal that nobody sent it, or was killed over its memory limit."
+            }
+            Self::Contract => "The entry script of the candidate could not be started.",
+            Self::ScriptOverrun => {
+                "All that the case expects was seen, but the candidate asked the model more often than the scenario \
+                 foresees."
+            }
+            Self::Limit => {
+                "The candidate wrote more output, or left more files, than is looked at, so nothing can be said of what \
+                 is missing there."
+            }
+        }
+    }
 }
 
 impl FaultKind {

@@ -11,15 +11,18 @@ use super::{Classify, Context, Kind, Result, repetitions};
 use crate::adapters::junit;
 use crate::domain::case::CaseId;
 use crate::domain::results::{self, Facts};
+use crate::domain::suite::Suite;
 use crate::domain::verdict::{Outcome, Verdict};
 use crate::methods::analysis::analyse;
 use crate::methods::report::{
-    Baseline, CandidateFacts, Comparison, Inputs, NOT_RUN, Report, RunFacts, UnitFacts, compose,
-    html, markdown,
+    Baseline, CandidateFacts, CaseWords, Comparison, Inputs, NOT_RUN, Report, RunFacts, UnitFacts,
+    compose, html, markdown,
 };
 use crate::methods::timeline::{self, Timeline};
 use crate::storage::runs::{Plan, Run, UnitOutcome};
 use crate::storage::{suite, verdict_table};
+
+mod words;
 
 pub struct Config {
     /// The newest run when none is named.
@@ -61,13 +64,21 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         1 => Vec::new(),
         _ => repetitions::unsteady(&run, &Settings::read(context)?.normalise)?,
     };
+    let (suite, _) = suite::read_what_can_be(&context.project.cases());
     let report = Report {
         unsteady,
-        ..composed(&run, &facts, &outcomes, baseline.as_ref(), config.times)?
+        ..composed(
+            &run,
+            &facts,
+            words::words(context, &run.plan, &suite),
+            &outcomes,
+            baseline.as_ref(),
+            config.times,
+        )?
     };
     let rows = results::rows(&report.verdicts, &facts, &BTreeMap::new());
 
-    let evidence = evidence(context, &run, &outcomes);
+    let evidence = evidence(&suite, &run, &outcomes);
     let folder = config
         .out
         .clone()
@@ -98,6 +109,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
 fn composed(
     run: &Run,
     facts: &Facts,
+    words: BTreeMap<CaseId, CaseWords>,
     outcomes: &[UnitOutcome],
     baseline: Option<&Run>,
     times: bool,
@@ -143,6 +155,7 @@ fn composed(
         controls: controls
             .map(|case| (case.id.name().to_owned(), case.title.clone()))
             .collect(),
+        words,
         n_unfinished: plan.candidates.len() * facts.len() - verdicts.len(),
         verdicts,
         units: &units,
@@ -218,7 +231,7 @@ fn changed(now: &Plan, before: &Plan) -> BTreeSet<CaseId> {
 
 /// Loads the evidence of a unit. Evidence that is not there or broken is no reason to have no report.
 fn evidence<'a>(
-    context: &Context,
+    suite: &'a Suite,
     run: &'a Run,
     outcomes: &'a [UnitOutcome],
 ) -> impl Fn(&str, &CaseId) -> Option<Timeline> + 'a {
@@ -229,7 +242,6 @@ fn evidence<'a>(
             Some(((unit.candidate.as_str(), &unit.case), digest))
         })
         .collect();
-    let suite = suite::read(&context.project.cases()).ok();
     let scenarios: BTreeMap<&CaseId, &str> = run
         .plan
         .cases
@@ -240,8 +252,7 @@ fn evidence<'a>(
     move |candidate, case| {
         let digest = digests.get(&(candidate, case))?;
         let seen = evidence.read(digest).ok()?;
-        let now = suite.as_ref().and_then(|suite| suite.get(case));
-        let same = now.filter(|now| {
+        let same = suite.get(case).filter(|now| {
             let digest = suite::scenario_digest(now);
             scenarios.get(case) == Some(&digest.as_str())
         });

@@ -33,6 +33,8 @@ mod rank;
 mod recipes;
 mod reference;
 mod report;
+mod report_browser;
+mod report_reasons;
 mod review;
 mod review_browser;
 mod review_page;

@@ -2,19 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::fs::read_to_string;
+use std::path::Path;
 
-use doc2harness::domain::case::{CaseId, Category};
+use doc2harness::domain::case::{Case, CaseId, Category};
 use doc2harness::domain::clause::Scenario;
 use doc2harness::domain::results::{CaseFacts, Facts, rows};
+use doc2harness::domain::suite::Suite;
 use doc2harness::domain::verdict::{Failure, Fault, FaultKind, Outcome, Reason, Verdict};
 use doc2harness::methods::analysis::analyse;
+use doc2harness::methods::cases::story::tell;
 use doc2harness::methods::report::{
-    CandidateFacts, Inputs, Report, RunFacts, UnitFacts, compose, html, markdown,
+    CandidateFacts, CaseWords, ClauseWords, Inputs, Report, RunFacts, UnitFacts, compose, html,
+    markdown,
 };
 use doc2harness::methods::timeline::Timeline;
 use nix::sys::resource::{UsageWho, getrusage};
 
 use crate::project::Project;
+use crate::report_reasons::CASE;
 use crate::stored_run::store;
 
 #[test]
@@ -174,6 +179,23 @@ fn large(n_cases: usize, n_candidates: usize) -> (Facts, Vec<Verdict>, Vec<UnitF
     (facts, verdicts, units)
 }
 
+/// Each case told at length.
+fn words(facts: &Facts) -> BTreeMap<CaseId, CaseWords> {
+    let told = facts.keys().map(|id| {
+        let case = Case::parse(id.clone(), Path::new("x.toml"), CASE).expect("is a case");
+        let words = CaseWords {
+            story: tell(&case, &Suite::default()),
+            clause: Some(ClauseWords {
+                syntax: "`read(path)` ".repeat(5),
+                meaning: "Shows the lines of a file. ".repeat(5),
+                behaviour: "A newline at the end makes no further line. ".repeat(20),
+            }),
+        };
+        (id.clone(), words)
+    });
+    told.collect()
+}
+
 fn report(facts: &Facts, verdicts: Vec<Verdict>, units: &[UnitFacts]) -> Report {
     let mut names: Vec<String> = verdicts.iter().map(|v| v.candidate.clone()).collect();
     names.sort();
@@ -198,6 +220,7 @@ fn report(facts: &Facts, verdicts: Vec<Verdict>, units: &[UnitFacts]) -> Report 
         },
         facts,
         controls: BTreeMap::new(),
+        words: words(facts),
         verdicts,
         units,
         n_unfinished: 0,

@@ -57,6 +57,7 @@ pub fn store(project: &Project, id: &str, deny: Outcome) -> Run {
             ),
             case("startup/help", Some(Category::Startup), &[]),
         ],
+        clauses: BTreeMap::new(),
     };
     let mut run = Run::create(&project.path("data/runs"), plan).expect("creates");
     let failed = Outcome::Failed(Failure {

@@ -8,6 +8,7 @@ use super::super::analysis::Analysis;
 use super::super::repetition::Unsteady;
 use super::super::summary::{Summary, summarise};
 use super::comparison::{Baseline, Comparison, compare};
+use super::words::{CaseWords, of_failures};
 use crate::domain::case::CaseId;
 use crate::domain::results::Facts;
 use crate::domain::suite::control_id;
@@ -59,6 +60,8 @@ pub struct Inputs<'a> {
     pub facts: &'a Facts,
     /// Controls by name, and what each shows.
     pub controls: BTreeMap<String, String>,
+    /// Cases and controls that are as they were when the run was made.
+    pub words: BTreeMap<CaseId, CaseWords>,
     pub verdicts: Vec<Verdict>,
     pub units: &'a [UnitFacts],
     /// Verdicts that the plan foresees and that are not there (yet).
@@ -77,6 +80,8 @@ pub struct Report {
     pub summary: Summary,
     pub analysis: Analysis,
     pub cases: Facts,
+    /// Of cases and controls that failed, where they are known.
+    pub words: BTreeMap<CaseId, CaseWords>,
     /// By candidate as planned, then by case.
     pub verdicts: Vec<Verdict>,
     /// By name; only controls that gate a case.
@@ -149,6 +154,7 @@ pub fn compose(inputs: Inputs<'_>) -> Report {
         run,
         facts,
         controls,
+        words,
         verdicts,
         units,
         n_unfinished,
@@ -177,6 +183,7 @@ pub fn compose(inputs: Inputs<'_>) -> Report {
         n_unfinished,
         analysis,
         cases: facts.clone(),
+        words: of_failures(&verdicts, words),
         verdicts,
         comparison,
     }

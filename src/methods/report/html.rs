@@ -2,6 +2,7 @@
 //!
 //! All text of strangers passes [`visible`] and maud's escaping; a content security policy allows no script but ours.
 
+mod cases;
 mod failures;
 mod matrix;
 mod tables;
@@ -66,6 +67,9 @@ pub fn html(report: &Report, evidence: &dyn Fn(&str, &CaseId) -> Option<Timeline
                     }
                     section #matrix { h2 { "Verdicts" } (matrix::filter(report)) (matrix::matrix(report, &marks)) }
                     section #failures { h2 { "Failures" } (failures::failures(report, &failed, &marks, evidence)) }
+                    @if !report.words.is_empty() {
+                        section #cases { h2 { "What these cases do" } (cases::cases(report)) }
+                    }
                     @if !report.unsteady.is_empty() {
                         section #repetitions { h2 { "Repetitions" } (tables::repetitions(report)) }
                     }
@@ -124,6 +128,9 @@ fn sections(report: &Report, n_failed: usize) -> Vec<(&'static str, &'static str
     }
     sections.push(("matrix", "Verdicts", Some(report.verdicts.len())));
     sections.push(("failures", "Failures", Some(n_failed)));
+    if !report.words.is_empty() {
+        sections.push(("cases", "Cases", Some(report.words.len())));
+    }
     if !report.unsteady.is_empty() {
         sections.push(("repetitions", "Repetitions", Some(report.unsteady.len())));
     }
@@ -146,6 +153,8 @@ struct Marks<'a> {
     regressions: BTreeSet<(&'a str, &'a CaseId)>,
     /// Keys are candidate and control.
     controls: BTreeMap<(&'a str, &'a str), &'a Failure>,
+    /// Where each case and control is told that is.
+    told: BTreeMap<&'a CaseId, usize>,
 }
 
 impl<'a> Marks<'a> {
@@ -169,7 +178,14 @@ impl<'a> Marks<'a> {
                     })
                 })
                 .collect(),
+            told: report.words.keys().zip(0..).collect(),
         }
+    }
+
+    /// The link to what a case or control does.
+    fn words_link(&self, case: &CaseId) -> Option<String> {
+        let idx = self.told.get(case)?;
+        Some(format!("#c{idx}"))
     }
 
     /// The link to a failed unit.

@@ -4,8 +4,10 @@ use std::fmt::Write;
 
 use super::comparison::Change;
 use super::composition::Report;
+use super::words::CaseWords;
 use crate::domain::results::{Group, Tally};
-use crate::domain::verdict::{Outcome, Reason};
+use crate::domain::suite::control_id;
+use crate::domain::verdict::{Failure, Outcome, Reason, Verdict};
 use crate::domain::visible::{shortened, visible_line};
 
 /// Failures that are told one by one.
@@ -216,26 +218,58 @@ fn failures(page: &mut Page, report: &Report) {
         let candidate = &list[0].0.candidate;
         page.line(&format!("\n### {} ({})\n", escaped(candidate), list.len()));
         for (verdict, failure) in list.iter().take(share) {
-            page.line(&format!(
-                "- {} **{}**",
-                code(verdict.case.as_str()),
-                failure.reason
-            ));
-            for (name, value) in [
-                ("expected", &failure.expected),
-                ("saw", &failure.saw),
-                ("where", &failure.place),
-            ] {
-                if !value.is_empty() {
-                    page.line(&format!("  - {name} {}", code(&shortened(value, 300))));
-                }
-            }
+            self::failure(page, report, verdict, failure);
         }
         if list.len() > share {
             page.line(&format!(
                 "- … and {} more: see report.html or verdicts.csv",
                 list.len() - share
             ));
+        }
+    }
+}
+
+fn failure(page: &mut Page, report: &Report, verdict: &Verdict, failure: &Failure) {
+    let case = code(verdict.case.as_str());
+    page.line(&format!("- {case} **{}**", failure.reason));
+    page.line(&format!("  - {}", failure.reason.meaning()));
+    let words = report.words.get(&verdict.case);
+    if let Some(words) = words {
+        page.line(&format!("  - case: {}", escaped(&words.story.title)));
+        page.line(&format!("  - why: {}", escaped(&words.story.purpose)));
+    }
+    if failure.reason != Reason::Control {
+        facts(page, words, failure);
+        return;
+    }
+    // What the verdict itself says of a control is that it failed.
+    for control in &report.controls {
+        if let Some(failure) = control.failures.get(&verdict.candidate)
+            && verdict
+                .controls
+                .iter()
+                .any(|seen| seen.name == control.name)
+        {
+            let (name, title) = (code(&control.name), escaped(&control.title));
+            page.line(&format!(
+                "  - control {name} **{}**: {title}",
+                failure.reason
+            ));
+            facts(page, report.words.get(&control_id(&control.name)), failure);
+        }
+    }
+}
+
+/// What was expected and seen; the assertion as a sentence where it is known.
+fn facts(page: &mut Page, words: Option<&CaseWords>, failure: &Failure) {
+    let sentence = words.and_then(|words| words.sentence(&failure.expected));
+    for (name, value) in [
+        ("expected", sentence.unwrap_or(&failure.expected)),
+        ("saw", &failure.saw),
+        ("where", &failure.place),
+    ] {
+        if !value.is_empty() {
+            page.line(&format!("  - {name} {}", code(&shortened(value, 300))));
         }
     }
 }

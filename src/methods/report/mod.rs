@@ -8,6 +8,7 @@ mod composition;
 mod html;
 mod leaderboard;
 mod markdown;
+mod words;
 
 pub use comparison::{Baseline, Change, Changes, Comparison, NOT_RUN, compare};
 pub use composition::{
@@ -17,3 +18,4 @@ pub use composition::{
 pub use html::html;
 pub use leaderboard::{BoardFacts, Contestant, Leaderboard, leaderboard};
 pub use markdown::markdown;
+pub use words::{CaseWords, ClauseWords};

@@ -10,7 +10,7 @@
     cells: [...row.cells].slice(1).map((cell) => ({ cell, reason: cell.textContent, kind: cell.className })),
   }));
   const heads = [...matrix.tHead.rows[0].cells].slice(1);
-  const articles = [...document.querySelectorAll("article")].map((article) => ({
+  const articles = [...document.querySelectorAll("#failures article")].map((article) => ({
     article,
     text: article.querySelector("h4").parentElement.textContent.toLowerCase(),
     candidate: article.dataset.k,
@@ -78,4 +78,5 @@
     }
   });
   apply();
+  document.documentElement.dataset.ready = "yes";
 })();

@@ -12,7 +12,7 @@ use crate::stages::{Classify, Context, Failure, Kind, Result};
 use crate::storage::runs::{
     PLAN_FORMAT, Plan, PlannedCandidate, PlannedCase, Run, RunError, UnitOutcome, hex,
 };
-use crate::storage::{candidates, suite};
+use crate::storage::{candidates, documents, suite};
 
 /// The run that is worked on, open for appending: the one that is named, one of the same plan, or a new one. What is
 /// known already is in it.
@@ -85,6 +85,9 @@ fn taken_up(context: &Context, config: &Config, wanted: Plan) -> Result<Run> {
 /// Freezes what is run: candidates by digest, cases by digest, and the controls that gate them.
 pub fn plan(context: &Context, config: &Config, suite: &Suite, sandbox: &str) -> Result<Plan> {
     let selected = select(suite, &config.cases)?;
+    let document = documents::read(&context.project.document())
+        .map_err(|findings| Failure::findings(&findings))?;
+    let clauses = document.by_id();
     let mut names = BTreeSet::new();
     let families = families(suite);
     let mut planned = Vec::new();
@@ -135,6 +138,13 @@ pub fn plan(context: &Context, config: &Config, suite: &Suite, sandbox: &str) ->
                     .collect(),
                 digest: suite::case_digest(case),
                 scenario_digest: suite::scenario_digest(case),
+            })
+            .collect(),
+        clauses: selected
+            .iter()
+            .filter_map(|case| {
+                let clause = clauses.get(&case.clause)?;
+                Some((case.clause.clone(), clause.digest()))
             })
             .collect(),
     })

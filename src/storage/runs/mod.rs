@@ -375,6 +375,7 @@ mod tests {
                 case("controls/c", None, &[]),
                 case("headless/x", Some(Category::Headless), &["controls/c"]),
             ],
+            clauses: BTreeMap::new(),
         }
     }
 

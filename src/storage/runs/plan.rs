@@ -1,5 +1,7 @@
 //! What a run is about, frozen before anything runs, and what it brings: `plan.json` and the lines of `outcomes.jsonl`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::domain::case::{CaseId, Category};
@@ -26,6 +28,9 @@ pub struct Plan {
     pub candidates: Vec<PlannedCandidate>,
     /// Cases and the controls that gate them, ordered by id.
     pub cases: Vec<PlannedCase>,
+    /// Digest of the wording of each clause that a case is about; none in runs of older versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub clauses: BTreeMap<ClauseId, String>,
 }
 
 pub const PLAN_FORMAT: u32 = 1;

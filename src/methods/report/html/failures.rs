@@ -9,7 +9,7 @@ use super::super::composition::Report;
 use super::Marks;
 use crate::domain::case::CaseId;
 use crate::domain::suite::control_id;
-use crate::domain::verdict::{Outcome, Reason, Verdict};
+use crate::domain::verdict::{Failure, Outcome, Reason, Verdict};
 use crate::domain::visible::{shortened, visible, visible_line};
 
 /// Excerpts of evidence in a report, shared among the candidates that failed something.
@@ -78,9 +78,6 @@ fn article(
         return html! {};
     };
     let case = report.cases.get(&verdict.case);
-    let fact = |name: &str, value: &str| {
-        html! { @if !value.is_empty() { dt { (name) } dd { (shortened(&visible(value), FACT_CHARS)) } } }
-    };
     let looked = looked_at(verdict);
     let regression = marks.is_regression(&verdict.candidate, &verdict.case);
     html! {
@@ -98,12 +95,9 @@ fn article(
                     }
                 }
             }
+            p { (failure.reason.meaning()) }
             dl {
-                @if failure.reason != Reason::Control {
-                    (fact("expected", &failure.expected))
-                    (fact("saw", &failure.saw))
-                    (fact("where", &failure.place))
-                }
+                @if failure.reason != Reason::Control { (facts(report, &verdict.case, failure)) }
                 @if !verdict.controls.is_empty() {
                     dt { "controls" }
                     dd {
@@ -114,18 +108,13 @@ fn article(
                 }
             }
             @if failure.reason == Reason::Control {
-                p { "The case's own assertions held, but a control failed, so the pass proves nothing:" }
                 @for control in verdict.controls.iter().filter(|control| !control.passed) {
                     @if let Some(failure) = marks.control_failure(&verdict.candidate, &control.name) {
-                        dl {
-                            dt { "control" } dd.id { (visible_line(&control.name)) }
-                            (fact("expected", &failure.expected))
-                            (fact("saw", &failure.saw))
-                            (fact("where", &failure.place))
-                        }
+                        (self::control(report, marks, &control.name, failure))
                     }
                 }
             }
+            p { (told(marks, &verdict.case, "What the case does, and the clause that it tests")) }
             @if let Some(timeline) = timeline {
                 details {
                     summary { "Evidence" @if looked != verdict.case { " of " (visible_line(looked.as_str())) } }
@@ -133,6 +122,50 @@ fn article(
                 }
             }
             p.command.dim { code { "pipeline show " (visible_line(&report.run.id)) " " (visible_line(looked.as_str())) " --candidate " (visible_line(&verdict.candidate)) } }
+        }
+    }
+}
+
+/// What happened to a control whose failure made a pass a failure.
+fn control(report: &Report, marks: &Marks<'_>, name: &str, failure: &Failure) -> Markup {
+    let id = control_id(name);
+    let mut controls = report.controls.iter();
+    let title = controls.find(|control| control.name == name);
+    html! {
+        dl {
+            dt { "control" }
+            dd { span.id { (visible_line(name)) } @if let Some(control) = title { " · " (visible_line(&control.title)) } }
+            dt { "ended" }
+            dd { span.badge.f { (failure.reason) } " " (failure.reason.meaning()) }
+            (facts(report, &id, failure))
+        }
+        p { (told(marks, &id, "What the control does")) }
+    }
+}
+
+/// What was expected of a unit and what was seen; the assertion as a sentence where it is known.
+fn facts(report: &Report, unit: &CaseId, failure: &Failure) -> Markup {
+    let words = report.words.get(unit);
+    let sentence = words.and_then(|words| words.sentence(&failure.expected));
+    let fact = |name: &str, value: &str| {
+        html! { @if !value.is_empty() { dt { (name) } dd { (shortened(&visible(value), FACT_CHARS)) } } }
+    };
+    html! {
+        (fact("expected", sentence.unwrap_or(&failure.expected)))
+        @if sentence.is_some() { (fact("in short", &failure.expected)) }
+        (fact("saw", &failure.saw))
+        (fact("where", &failure.place))
+    }
+}
+
+/// The link to what a case or control does.
+fn told(marks: &Marks<'_>, unit: &CaseId, name: &str) -> Markup {
+    html! {
+        @match marks.words_link(unit) {
+            Some(link) => a href=(link) { (name) },
+            None => span.dim {
+                "What " (visible_line(unit.as_str())) " does is not told: its file is not as it was when the run was made."
+            },
         }
     }
 }

@@ -98,7 +98,10 @@ pub fn matrix(report: &Report, marks: &Marks<'_>) -> Markup {
                             @for (id, case) in cases {
                                 tr {
                                     th scope="row" {
-                                        span.id { (visible_line(id.as_str())) }
+                                        @match marks.words_link(id) {
+                                            Some(link) => a.id href=(link) { (visible_line(id.as_str())) },
+                                            None => span.id { (visible_line(id.as_str())) },
+                                        }
                                         small { (visible_line(&case.title)) " · " (case.clause) }
                                     }
                                     @for candidate in candidates { (cell(&candidate.name, id)) }

@@ -1,5 +1,6 @@
 //! What a cluster is called and where it belongs: id, representative, telling terms, clause.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::clause::ClauseId;
@@ -33,14 +34,8 @@ pub fn name<'t>(
     similarity: impl Fn(usize, usize) -> f32,
     term: impl Fn(u32) -> &'t str,
 ) -> Vec<Cluster> {
-    // Each group keeps the id of its first item that had one; of a cluster that was split the first group does.
-    let kept: Vec<Option<&str>> = groups
-        .iter()
-        .map(|group| {
-            let id = group.iter().find_map(|item| id_before(*item))?;
-            taken.insert(id.to_owned()).then_some(id)
-        })
-        .collect();
+    let kept = kept(groups, id_before);
+    taken.extend(kept.iter().flatten().map(|id| (*id).to_owned()));
     let mut clusters: Vec<Cluster> = groups
         .iter()
         .zip(kept)
@@ -81,6 +76,36 @@ pub fn slug(title: &str) -> String {
         slug.push_str(&word.to_ascii_lowercase());
     }
     slug
+}
+
+/// The id that each group keeps: an id goes where most of its items are, so that items which move away and come back
+/// change none. Where as many are in two groups, or a group has as many of two ids, the id of which more is there goes
+/// first, then that of the first item.
+fn kept<'t>(
+    groups: &[Vec<usize>],
+    id_before: impl Fn(usize) -> Option<&'t str>,
+) -> Vec<Option<&'t str>> {
+    let mut n_of_id: BTreeMap<&str, usize> = BTreeMap::new();
+    // By group and id: how many items, and the first of them.
+    let mut shares: BTreeMap<(usize, &str), (usize, usize)> = BTreeMap::new();
+    for (place, group) in groups.iter().enumerate() {
+        for item in group {
+            if let Some(id) = id_before(*item) {
+                *n_of_id.entry(id).or_default() += 1;
+                shares.entry((place, id)).or_insert((0, *item)).0 += 1;
+            }
+        }
+    }
+    let mut shares: Vec<_> = shares.into_iter().collect();
+    shares.sort_by_key(|((_, id), (n, first))| (Reverse(*n), n_of_id[id], *first));
+    let mut taken = BTreeSet::new();
+    let mut kept = vec![None; groups.len()];
+    for ((place, id), _) in shares {
+        if kept[place].is_none() && taken.insert(id) {
+            kept[place] = Some(id);
+        }
+    }
+    kept
 }
 
 fn id(first: &Issue, taken: &mut BTreeSet<String>) -> String {
@@ -253,7 +278,7 @@ mod tests {
         let taken = BTreeSet::from(["same-title".to_owned()]);
         let named = name(&items, &[vec![0]], taken, |_| None, similarity, term);
         assert_eq!(named[0].id, "same-title-1");
-        // Of a cluster that was split the first part keeps the id.
+        // Of a cluster that was split into halves the first one keeps the id.
         let split = name(
             &items,
             &[vec![2], vec![3]],
@@ -267,5 +292,28 @@ mod tests {
             (&*split[1].id, split[1].members[0].number),
             ("same-title", 3)
         );
+    }
+
+    #[test]
+    fn an_id_goes_where_most_of_its_items_are() {
+        let check = |before: &[&'static str], groups: &[&[usize]], expected: &[Option<&str>]| {
+            let groups: Vec<Vec<usize>> = groups.iter().map(|group| group.to_vec()).collect();
+            let id = |item: usize| Some(before[item]).filter(|id| !id.is_empty());
+            assert_eq!(kept(&groups, id), expected, "{before:?} {groups:?}");
+        };
+        let none = None::<&str>;
+        // The first item moves to the other cluster, and comes back.
+        let there: [&str; 5] = ["a", "a", "a", "b", "b"];
+        check(&there, &[&[0, 3, 4], &[1, 2]], &[Some("b"), Some("a")]);
+        let moved = ["b", "a", "a", "b", "b"];
+        check(&moved, &[&[0, 1, 2], &[3, 4]], &[Some("a"), Some("b")]);
+        // The same with as few items as there can be.
+        check(&["a", "a", "b"], &[&[0, 2], &[1]], &[Some("b"), Some("a")]);
+        check(&["b", "a", "b"], &[&[0, 1], &[2]], &[Some("a"), Some("b")]);
+        // Parted and put together again, in halves.
+        check(&["a", "a"], &[&[0], &[1]], &[Some("a"), none]);
+        check(&["z", "a"], &[&[0, 1]], &[Some("z")]);
+        check(&["", "a", ""], &[&[0, 1], &[2]], &[Some("a"), none]);
+        check(&[""], &[&[0]], &[none]);
     }
 }

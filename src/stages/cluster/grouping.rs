@@ -28,6 +28,8 @@ pub struct Before {
     pub clusters: Vec<Cluster>,
     /// The ids of clusters that no issue at hand can join.
     pub other_ids: BTreeSet<String>,
+    /// Ids of the clusters that issues were in, of those too that do not stay.
+    pub ids: HashMap<IssueKey, String>,
     /// Pairs of issues that reviewers put together, and that they took apart.
     pub together: Vec<(IssueKey, IssueKey)>,
     pub apart: Vec<(IssueKey, IssueKey)>,
@@ -61,16 +63,11 @@ pub fn group(
             clauses: &chosen.ranked.relevance.clauses,
         })
         .collect();
-    let ids: HashMap<&IssueKey, &str> = before
-        .clusters
-        .iter()
-        .flat_map(|cluster| cluster.members.iter().map(|key| (key, cluster.id.as_str())))
-        .collect();
     let mut clusters = cluster_naming::name(
         &items,
         &found.clusters,
         before.other_ids.clone(),
-        |item| ids.get(&items[item].issue.key).copied(),
+        |item| before.ids.get(&items[item].issue.key).map(String::as_str),
         |a, b| likeness.of(a, b),
         |dim| likeness.lexicon.term(dim),
     );

@@ -1,6 +1,6 @@
 //! Cluster: what was read as relevant, by the phenomenon that it reports. One cluster is the material of one case.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -123,10 +123,15 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     let (mut n_before, mut n_split, mut n_contradicted) = (0, 0, 0);
     if !unchanged {
         context.progress.begin("cluster", Some(chosen.len() as u64));
-        let before = match last.as_ref().filter(|_| grows) {
-            Some(entry) => reusable(context, clusters::all(&database)?, entry)?,
-            None => Vec::new(),
-        };
+        let (mut ids, mut before) = (HashMap::new(), Vec::new());
+        if let Some(entry) = last.as_ref().filter(|_| grows) {
+            let all = clusters::all(&database)?;
+            for cluster in &all {
+                let members = cluster.members.iter().cloned();
+                ids.extend(members.map(|key| (key, cluster.id.clone())));
+            }
+            before = reusable(context, all, entry)?;
+        }
         n_before = before.len();
         let kept = match grows {
             true => Background::kept(&database)?,
@@ -143,9 +148,10 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
                 (background, growth)
             }
         };
-        let ids = growth.untouched.iter().map(|cluster| cluster.id.clone());
+        let untouched = growth.untouched.iter();
         let before = Before {
-            other_ids: ids.collect(),
+            ids,
+            other_ids: untouched.map(|cluster| cluster.id.clone()).collect(),
             clusters: growth.touched,
             ..said.before
         };

@@ -93,6 +93,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn forms_and_long_blocks_are_folded_and_nothing_else_is() {
+        let lines = |n: usize| "a <b> line\n".repeat(n);
+        let check = |stretch: Stretch, n: usize, folded: Option<&str>| {
+            let told = body(&[(stretch, lines(n))], &Marks::default()).into_string();
+            let summary = folded.map(|text| format!("<summary>{text}</summary>"));
+            match summary {
+                Some(summary) => assert!(told.contains(&summary), "{told}"),
+                None => assert!(!told.contains("<details"), "{told}"),
+            }
+            assert_eq!(told.matches("a &lt;b&gt; line").count(), n, "{told}");
+        };
+        check(Stretch::Form, N_FORM_LINES, None);
+        check(Stretch::Form, N_FORM_LINES + 1, Some("form, 3 lines"));
+        check(Stretch::Code, N_LINES, None);
+        check(Stretch::Code, N_LINES + 1, Some("block, 13 lines"));
+        check(Stretch::Prose, 100, None);
+    }
+
+    #[test]
     fn words_are_marked_in_every_form_and_nothing_is_lost() {
         let marks = Marks {
             speaks_for: BTreeSet::from([words::term("denied")]),

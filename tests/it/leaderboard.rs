@@ -21,7 +21,7 @@ connection = http.client.HTTPConnection("127.0.0.1", 8400)
 connection.request("POST", "/v1/chat/completions", json.dumps({"model": "m", "messages": []}))
 print(json.loads(connection.getresponse().read())["say"])
 "#;
-const BUILDER: &str = "tree=$(python3 /shown/trees/ask.py); [ -d /shown/trees/$tree ] || exit 0; \
+const BUILDER: &str = "tree=$(python3 /shown/trees/ask.py) || exit 0; [ -d /shown/trees/$tree ] || exit 0; \
                        cp -r /shown/trees/$tree/. .; submit";
 
 /// A command line with one tool, `read`, which refuses links unless it is leaky.
@@ -308,6 +308,71 @@ fn models_are_built_with_evaluated_and_ranked_and_nothing_finished_is_done_again
     let verdicts = ran.json()["verdicts"].clone();
     assert_eq!(verdicts.as_array().map(Vec::len), Some(2));
     assert_eq!(verdicts[0]["candidate"], "strict-1");
+
+    // Runs are analysed together when they are about the same cases and different candidates.
+    let part = bench.project.run(&[
+        "--json",
+        "evaluate",
+        "-c",
+        "reference",
+        "--case",
+        "headless/exit",
+    ]);
+    let runs = renewed["models"][0]["builds"].as_array().expect("builds");
+    let runs: Vec<&str> = runs
+        .iter()
+        .map(|build| build["run"].as_str().expect("an id"))
+        .collect();
+    let analyzed = bench.project.json(&["analyze", runs[0], runs[1]]);
+    assert_eq!(analyzed["source"], runs.join(", "));
+    for (other, expected) in [
+        (runs[0], "strict-1 is in the run"),
+        (
+            part.json()["run"].as_str().expect("an id"),
+            "are about different cases",
+        ),
+    ] {
+        let refused = bench.project.run(&["analyze", runs[0], other]);
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        assert!(refused.stderr.contains(expected), "{}", refused.stderr);
+    }
+
+    std::fs::remove_dir_all(bench.project.path("data/builds/strict-1/strict-1")).expect("removes");
+    let gone = bench.run(&[]);
+    assert_eq!(gone.code, 2, "{}", gone.stderr);
+    assert!(
+        gone.stderr
+            .contains("the candidate of the build strict-1 is gone")
+    );
+}
+
+#[test]
+fn a_model_that_does_not_answer_is_missing_and_tried_again() {
+    let bench = Bench::new();
+    let models = std::fs::read_to_string(bench.project.path("models.toml")).expect("is there");
+    let strict = models.find("[model.strict]").expect("a model");
+    let lax = models.find("[model.lax]").expect("a model");
+    // Nothing is there behind this path.
+    let one = models[..lax].replace("/strict\"", "/nothing\"");
+    assert!(one.len() > strict);
+    bench.project.write("models.toml", &one);
+    for n_left_out in [2, 4] {
+        let ran = bench.run(&[]);
+        assert_eq!(ran.code, 75, "{}", ran.stderr);
+        let board = ran.json();
+        assert_eq!(board["n_missing"], 2);
+        let row = &board["models"][0];
+        assert_eq!(
+            (&row["rates"], &row["mean_of_all"]),
+            (&Value::Null, &Value::Null)
+        );
+        assert_eq!(row["n_left_out"], n_left_out);
+    }
+    assert!(
+        bench
+            .file("leaderboard.md")
+            .contains("| n/a | strict | 0/0 | n/a |")
+    );
 }
 
 /// Starts the command and kills it as soon as more is there than before, or when it ended.

@@ -161,9 +161,8 @@ impl Pieces {
                 }
                 Ok(None) => {
                     self.answer = None;
-                    self.owed.end(self.status);
                     let last = self.pass(Vec::new());
-                    self.call.told.whole = true;
+                    self.end();
                     return Some(Ok(last));
                 }
                 Err(error) => return Some(Err(self.broken(&innermost(&error)))),
@@ -175,9 +174,15 @@ impl Pieces {
     fn pass(&mut self, rest: Vec<u8>) -> Bytes {
         let come = std::mem::replace(&mut self.line, rest);
         match self.by_line {
-            true => come
-                .split(|byte| *byte == b'\n')
-                .for_each(|line| self.meter.read(line)),
+            true => {
+                for line in come.split(|byte| *byte == b'\n') {
+                    self.meter.read(line);
+                    // Nobody has to read further than this.
+                    if is_last(line) {
+                        self.end();
+                    }
+                }
+            }
             false => self.meter.read(&come),
         }
         self.call.told.tokens = self.meter.tokens();
@@ -186,8 +191,34 @@ impl Pieces {
         text.into()
     }
 
+    fn end(&mut self) {
+        self.call.told.whole = true;
+        self.owed.end(self.status);
+    }
+
     fn broken(&mut self, why: &str) -> io::Error {
         self.answer = None;
         io::Error::other(self.upstream.without_key(why))
+    }
+}
+
+/// Whether a line of an event stream says that nothing follows.
+fn is_last(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    line == b"data: [DONE]" || line == b"event: message_stop"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_of_both_protocols_say_when_they_end() {
+        for line in ["data: [DONE]\r", "event: message_stop"] {
+            assert!(is_last(line.as_bytes()), "{line}");
+        }
+        for line in ["", "data: {\"choices\":[]}", "event: message_delta"] {
+            assert!(!is_last(line.as_bytes()), "{line}");
+        }
     }
 }

@@ -93,14 +93,8 @@ pub async fn preflight(
             shown(&said)
         )));
     }
-    if let Some(path) = seen.difference(&expected).next() {
-        return Ok(Some(format!(
-            "the cell holds a file that it should not: {}",
-            shown(path)
-        )));
-    }
-    if let Some(path) = expected.difference(&seen).next() {
-        return Ok(Some(format!("the cell lacks {path}")));
+    if let Some(why) = difference(&expected, &seen) {
+        return Ok(Some(why));
     }
     let Some((argv, expected)) = builder.start() else {
         return Ok(None);
@@ -120,6 +114,16 @@ pub async fn preflight(
         how(&ended.exit),
         shown(&all)
     )))
+}
+
+/// What the files of a cell have too much or too little.
+fn difference(expected: &BTreeSet<String>, seen: &BTreeSet<String>) -> Option<String> {
+    let odd = seen.difference(expected).next();
+    let odd = odd.map(|path| format!("the cell holds a file that it should not: {}", shown(path)));
+    odd.or_else(|| {
+        let lacks = expected.difference(seen).next();
+        lacks.map(|path| format!("the cell lacks {path}"))
+    })
 }
 
 /// A command of the builder's in its folder.
@@ -159,4 +163,24 @@ pub fn ours(error: SandboxError) -> Failure {
 
 fn shown(text: &str) -> String {
     shortened(&visible_line(text.trim()), SHOWN_CHARS).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_holds_what_it_has_to_and_nothing_else() {
+        let set = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
+        let check = |seen: &[&str], expected: Option<&str>| {
+            let why = difference(&set(&["/workspace/a", "/workspace/b"]), &set(seen));
+            assert_eq!(why.as_deref(), expected);
+        };
+        check(&["/workspace/a", "/workspace/b"], None);
+        check(&["/workspace/a"], Some("the cell lacks /workspace/b"));
+        check(
+            &["/tmp/\u{1b}x", "/workspace/a", "/workspace/b"],
+            Some("the cell holds a file that it should not: /tmp/␛x"),
+        );
+    }
 }

@@ -40,6 +40,11 @@ impl Project {
         self.root.join("cases")
     }
 
+    /// What readers said about differences of sources.
+    pub fn judged_differences(&self) -> PathBuf {
+        self.root.join("data/comparison-judged.jsonl")
+    }
+
     /// Variants that wait for a reviewer, laid out like `cases/`.
     pub fn variants(&self) -> PathBuf {
         self.root.join("data/variants")

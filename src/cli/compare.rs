@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::{ExitCode, Output, output};
 use crate::domain::difference::{Difference, Side, Sight};
 use crate::domain::visible::shortened;
+use crate::methods::comparison::judged::{Figures, NEAR, Sampled};
 use crate::stages::compare::{self, Config, Placed, Summary};
 use crate::stages::{Classify, Context, Kind, Result};
 use crate::storage::settings;
@@ -34,6 +35,9 @@ pub struct Args {
     /// Show the partition instead: each function with its groups, and pairs that serve the same clause
     #[arg(long)]
     partition: bool,
+    /// Show instead how well the differences meet what people found by reading
+    #[arg(long, conflicts_with = "partition")]
+    judge: bool,
     /// List what follows from no clause and what only the candidate has, too
     #[arg(long)]
     all: bool,
@@ -49,6 +53,7 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
         candidate: args.candidate.clone(),
         target: args.target.clone(),
         target_name: args.target_name.clone(),
+        judge: args.judge,
         corrections: if corrections.exists() {
             settings::read(&corrections).kind(Kind::Settings)?
         } else {
@@ -58,9 +63,11 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
     let summary = compare::run(context, &config)?;
     output.result(&summary, |summary| {
         if args.partition {
-            partition(summary, &args)
-        } else {
-            words(summary, &args)
+            return partition(summary, &args);
+        }
+        match &summary.judged {
+            Some(figures) => judged(summary, figures),
+            None => words(summary, &args),
         }
     })?;
     Ok(ExitCode::Done)
@@ -207,4 +214,78 @@ fn partition(summary: &Summary, args: &Args) -> String {
             }),
     );
     format!("{units}\n\nFunctions that serve the same clause:\n\n{pairs}")
+}
+
+fn judged(summary: &Summary, figures: &Figures) -> String {
+    let n = figures.n_places;
+    let of = |n_having: usize| format!("{n_having} of {n}");
+    let mean = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
+    let sampled = |sampled: &Sampled| {
+        format!(
+            "{} of {} judged, {} listed",
+            sampled.n_right, sampled.n_judged, sampled.n
+        )
+    };
+    let rows = [
+        (
+            format!("places with a difference within {NEAR} lines"),
+            of(figures.n_near),
+        ),
+        ("the cases' clause is first".to_owned(), of(figures.n_first)),
+        ("it is among three".to_owned(), of(figures.n_among_3)),
+        ("it is among ten".to_owned(), of(figures.n_among_10)),
+        (
+            "one of its feature is among three".to_owned(),
+            of(figures.n_feature_among_3),
+        ),
+        (
+            "mean reciprocal rank".to_owned(),
+            mean(figures.reciprocal_rank),
+        ),
+        (
+            "differences near such a place".to_owned(),
+            mean(figures.listed_near),
+        ),
+        (
+            "by lot, the first clause is right".to_owned(),
+            sampled(&figures.by_lot),
+        ),
+        (
+            "the surest, the first clause is right".to_owned(),
+            sampled(&figures.surest),
+        ),
+    ];
+    let table = output::table(
+        &["figure", "value"],
+        rows.into_iter().map(|(name, value)| vec![name, value]),
+    );
+    let waits = |id: &&String| summary.differences.iter().find(|one| one.id == **id);
+    let waiting: Vec<&String> = figures
+        .by_lot
+        .waiting
+        .iter()
+        .chain(&figures.surest.waiting)
+        .collect();
+    let lines: String = waiting
+        .iter()
+        .filter_map(|id| {
+            let one = waits(id)?;
+            let clause = one.trace.as_ref()?.clause.as_str();
+            let place = one.target.as_ref()?.place.as_str();
+            Some(format!(
+                "\n{}  {clause}  {place}  {}",
+                one.id,
+                shortened(&one.title, 90)
+            ))
+        })
+        .collect();
+    let wait = if lines.is_empty() {
+        String::new()
+    } else {
+        format!("\n\nNot judged in data/comparison-judged.jsonl:\n{lines}")
+    };
+    format!(
+        "{} against {}\n\n{table}{wait}",
+        summary.candidate, summary.target
+    )
 }

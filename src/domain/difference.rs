@@ -155,3 +155,14 @@ pub struct Difference {
 
 /// The module of source that no feature of the document claims.
 pub const OUTSIDE: &str = "outside";
+
+/// What a reader said about a difference; further fields of the line are for readers.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Judgement {
+    /// The id of the difference.
+    pub difference: String,
+    /// The clause that was named first.
+    pub clause: ClauseId,
+    /// That clause speaks of the matter at the place.
+    pub right: bool,
+}

@@ -16,6 +16,7 @@ pub mod inventory;
 pub mod issue_files;
 pub mod issues;
 pub mod judged;
+pub mod judged_differences;
 pub mod migrations;
 pub mod plans;
 pub mod ranking;

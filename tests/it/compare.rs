@@ -260,3 +260,63 @@ fn a_target_may_be_typescript() {
         .unwrap_or_else(|| panic!("{summary:#}"));
     assert_eq!(binary["trace"]["clause"], "tools.read.binary");
 }
+
+const CITING: &str = r#"title = "binary files are not shown"
+purpose = "A model is told."
+clause = "tools.read.binary"
+category = "file-operations"
+scenario = "boundary"
+origin = { method = "comparison", sources = ["big-agent@1.2:tools/read.py:16", "small@0.1:harness_agent/tools.py:7"] }
+
+[[launch]]
+route = "headless"
+prompt = "nothing"
+
+[[expect]]
+channel = "exit"
+equals = 0
+"#;
+
+#[test]
+fn differences_are_held_against_places_of_cases_and_a_judged_sample() {
+    let project = project();
+    let judge = [ARGS, &["--judge"]].concat();
+    let file = "cases/file-operations/binary.toml";
+    project.write(file, &CITING.replace("big-agent", "other-agent"));
+    let ran = project.run(&judge);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    let expected = "no case cites a place of big-agent@1.2 together with small";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    project.write(file, CITING);
+    let ran = project.run(&judge);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let waits = |out: &str| {
+        out.lines()
+            .filter(|line| line.contains("tools.read.binary"))
+            .count()
+    };
+    assert_eq!(waits(&ran.stdout), 1, "{}", ran.stdout);
+    let summary = project.json(&judge);
+    let figures = &summary["judged"];
+    assert_eq!(figures["n_places"], 1);
+    assert_eq!(figures["n_near"], 1);
+    assert_eq!(figures["n_first"], 1);
+    assert_eq!(figures["surest"]["n_judged"], 0);
+    let all = summary["differences"].as_array().expect("a list");
+    let of_binary = |one: &&serde_json::Value| one["trace"]["clause"] == "tools.read.binary";
+    let id = all.iter().find(of_binary).expect("is listed")["id"].clone();
+    let line =
+        serde_json::json!({ "difference": id, "clause": "tools.read.binary", "right": true });
+    project.write("data/comparison-judged.jsonl", &format!("{line}\n"));
+    let figures = &project.json(&judge)["judged"];
+    assert_eq!(figures["surest"]["n_right"], 1);
+    assert_eq!(figures["by_lot"]["n_judged"], 1);
+    project.write("data/comparison-judged.jsonl", "{}\n");
+    let ran = project.run(&judge);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("comparison-judged.jsonl:1"),
+        "{}",
+        ran.stderr
+    );
+}

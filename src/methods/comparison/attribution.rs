@@ -68,8 +68,8 @@ pub struct Clauses<'d> {
 /// A clause with its score, 0 to 1.
 pub type Scored = (usize, f64);
 
-/// So many clauses are proposed.
-const N_PROPOSED: usize = 3;
+/// So many clauses are ranked; readers are shown the first few.
+const N_RANKED: usize = 10;
 
 impl<'d> Clauses<'d> {
     pub fn of(document: &'d Document, words: &'d Words<'d>, settings: &'d Settings) -> Self {
@@ -208,7 +208,7 @@ impl<'d> Clauses<'d> {
             .filter(|(_, score)| *score >= least)
             .collect();
         scored.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        scored.truncate(N_PROPOSED);
+        scored.truncate(N_RANKED);
         scored
     }
 
@@ -243,7 +243,7 @@ impl<'d> Clauses<'d> {
             }
         }
         all.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)).then(a.2.cmp(&b.2)));
-        all.truncate(N_PROPOSED);
+        all.truncate(N_RANKED);
         all.into_iter()
             .map(|(score, _, idx)| (idx, score))
             .collect()

@@ -279,8 +279,12 @@ impl Seen<'_> {
     }
 
     fn shares_clause(&self, other: &Seen<'_>) -> bool {
-        let theirs = |clause: usize| other.clauses.iter().any(|(their, _)| *their == clause);
-        self.clauses.iter().any(|(clause, _)| theirs(*clause))
+        /// So many of the ranked clauses may be meant.
+        const MEANT: usize = 3;
+        let first = |clauses: &[Scored]| clauses[..clauses.len().min(MEANT)].to_vec();
+        let theirs = first(&other.clauses);
+        let is_theirs = |clause: usize| theirs.iter().any(|(their, _)| *their == clause);
+        first(&self.clauses).iter().any(|(clause, _)| is_theirs(*clause))
     }
 }
 

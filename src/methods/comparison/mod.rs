@@ -1,11 +1,13 @@
 //! Comparison of two source trees on the boundaries of the document's features.
 //!
 //! [`source`] is what is read from a tree, [`partition`] groups it by the document's features, [`attribution`] says
-//! from which clause a thing follows, [`differences`] lists what one side has and the other has not or has otherwise.
+//! from which clause a thing follows, [`differences`] lists what one side has and the other has not or has otherwise,
+//! [`judged`] says how well that meets what people found.
 
 pub mod aliases;
 pub mod attribution;
 pub mod differences;
+pub mod judged;
 pub mod likeness;
 mod limits;
 pub mod partition;

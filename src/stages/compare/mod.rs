@@ -3,6 +3,7 @@
 //! Both trees are partitioned by the document's features. Every difference is listed; those that follow from a clause
 //! are stored and wait for a reviewer.
 
+mod judge;
 mod summary;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +20,7 @@ use crate::domain::difference::{Difference, Side};
 use crate::domain::digest::Digester;
 use crate::domain::visible::visible_line;
 use crate::methods::comparison::aliases::Aliases;
-use crate::methods::comparison::attribution::{self, Clauses};
+use crate::methods::comparison::attribution::{self, Clauses, Scored};
 use crate::methods::comparison::differences::{self, Found, Measure, Tree};
 use crate::methods::comparison::partition::{Corrections, Evidence, Features};
 use crate::methods::comparison::source::{self, Unit};
@@ -39,6 +40,8 @@ pub struct Config {
     pub target_name: Option<String>,
     /// What people wrote about the groups of either tree.
     pub corrections: Corrections,
+    /// Hold the differences against what people found by reading.
+    pub judge: bool,
 }
 
 /// `pipeline/compare.toml`.
@@ -126,14 +129,24 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     let n_found = found.len();
     keep_best(&mut found, settings.most_a_clause);
     let n_further = n_found - found.len();
-    let mut differences: Vec<Difference> = found
+    let mut listed: Vec<(Difference, Vec<Scored>)> = found
         .into_iter()
-        .map(|found| summary::difference(&target_name, found, &clauses))
+        .map(|found| {
+            let ranked = found.clauses.clone();
+            (summary::difference(&target_name, found, &clauses), ranked)
+        })
         .collect();
-    differences.sort_by(order);
+    listed.sort_by(|a, b| order(&a.0, &b.0));
     // What is seen twice in the same words is one difference.
     let mut known = BTreeSet::new();
-    differences.retain(|difference| known.insert(difference.id.clone()));
+    listed.retain(|(difference, _)| known.insert(difference.id.clone()));
+    let judged = if config.judge {
+        let names = (candidate.name.as_str(), target_name.as_str());
+        Some(judge::figures(context, names, &listed, &clauses)?)
+    } else {
+        None
+    };
+    let differences: Vec<Difference> = listed.into_iter().map(|(it, _)| it).collect();
     let candidates_to_store: Vec<Difference> = differences
         .iter()
         .filter(|difference| difference.side != Side::Extra)
@@ -171,6 +184,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         n_not_derivable: candidates_to_store.len() - n_traced,
         n_extra: differences.len() - candidates_to_store.len(),
         differences,
+        judged,
     };
     let mut inputs = Digester::default();
     inputs.part(&summary.candidate).part(&summary.target);

@@ -9,6 +9,7 @@ use crate::domain::difference::{Difference, OUTSIDE, Side, Sight, Trace};
 use crate::domain::visible::{shortened, visible_line};
 use crate::methods::comparison::attribution::Clauses;
 use crate::methods::comparison::differences::{self, Found, Pair, Tree, named};
+use crate::methods::comparison::judged::Figures;
 use crate::methods::comparison::partition::{Features, Group};
 
 #[derive(Debug, Serialize)]
@@ -32,6 +33,9 @@ pub struct Summary {
     pub n_not_derivable: usize,
     /// What only the candidate has.
     pub n_extra: usize,
+    /// Only when asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judged: Option<Figures>,
 }
 
 /// One group on both sides. A unit that serves several groups counts in each.
@@ -96,6 +100,9 @@ impl PairShown {
 /// Characters of a message that are kept; what a harness says in more is not said in one error.
 const N_SHOWN: usize = 300;
 
+/// So many further clauses are proposed.
+const N_OTHERS: usize = 2;
+
 /// A difference with its clause, in words.
 pub fn difference(target: &str, found: Found, clauses: &Clauses<'_>) -> Difference {
     let clean = |sight: &Sight| Sight {
@@ -118,8 +125,11 @@ pub fn difference(target: &str, found: Found, clauses: &Clauses<'_>) -> Differen
     let trace = found.clauses.first().map(|(best, score)| Trace {
         clause: clauses.id(*best).clone(),
         score: rounded(*score),
-        others: found.clauses[1..]
+        others: found
+            .clauses
             .iter()
+            .skip(1)
+            .take(N_OTHERS)
             .map(|(other, _)| clauses.id(*other).clone())
             .collect(),
     });

@@ -27,10 +27,12 @@ pub enum FactKind {
     Handler,
     /// A number with a name.
     Limit,
+    /// A call that changes or asks something outside of the program.
+    Effect,
 }
 
 impl FactKind {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Command,
         Self::Flag,
         Self::Tool,
@@ -40,6 +42,7 @@ impl FactKind {
         Self::Check,
         Self::Handler,
         Self::Limit,
+        Self::Effect,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -53,6 +56,7 @@ impl FactKind {
             Self::Check => "check",
             Self::Handler => "handler",
             Self::Limit => "limit",
+            Self::Effect => "effect",
         }
     }
 

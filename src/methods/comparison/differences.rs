@@ -8,9 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::aliases::Aliases;
 use super::attribution::{Clauses, Scored, feature_of};
+use super::calls::Calls;
+use super::effects::looks;
 use super::likeness::{covers, overlap};
+use super::limits::{amount, counted};
 use super::partition::Group;
 use super::source::{Fact, Unit};
+use super::syntax::last;
 use super::tokens::{Bag, Words};
 use crate::domain::difference::{FactKind, OUTSIDE, Side, Sight};
 use crate::domain::digest;
@@ -20,6 +24,8 @@ use crate::domain::digest;
 pub struct Tree<'u> {
     pub units: &'u [Unit],
     pub placement: &'u [Vec<Group>],
+    /// What each unit asks the clauses, from [`questions`].
+    pub questions: &'u [Bag],
 }
 
 /// What two trees are held against each other by.
@@ -29,6 +35,19 @@ pub struct Measure<'m> {
     pub aliases: &'m Aliases,
     /// Two things of the same clause are the same from this overlap on (0 to 1).
     pub same: f64,
+}
+
+/// What each unit asks the clauses: its words, and the names of those that call it.
+pub fn questions(units: &[Unit], clauses: &Clauses<'_>) -> Vec<Bag> {
+    let calls = Calls::of(units);
+    units
+        .iter()
+        .map(|unit| {
+            let callers = calls.callers(unit).map(|caller| last(&caller.name));
+            let callers: BTreeSet<&str> = callers.collect();
+            clauses.question(unit, &callers.into_iter().collect::<Vec<_>>())
+        })
+        .collect()
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -68,9 +87,10 @@ pub fn differences(candidate: Tree<'_>, target: Tree<'_>, measure: &Measure<'_>)
         their.fact.kind.is_named() && mentioned.contains(name.trim_start_matches('-'))
     };
     let mut found = Vec::new();
+    let calls = Calls::of(candidate.units);
     for their in theirs.iter().filter(|their| !their.fact.is_weak) {
         match counterpart(their, &ours, measure) {
-            Some(our) => found.extend(differing(our, their, measure)),
+            Some(our) => found.extend(differing(our, their, &calls, measure)),
             // It is handled in a way that we do not read.
             None if is_mentioned(their) => {}
             None => {
@@ -155,22 +175,20 @@ struct Seen<'u> {
 
 impl<'u> Tree<'u> {
     fn seen(&self, measure: &Measure<'_>) -> Vec<Seen<'u>> {
-        let mut facts: Vec<(&'u Fact, &'u Unit, &'u [Group])> = Vec::new();
-        for (unit, groups) in self.units.iter().zip(self.placement) {
-            facts.extend(
-                unit.facts
-                    .iter()
-                    .map(|fact| (fact, unit, groups.as_slice())),
-            );
+        let mut facts: Vec<(&'u Fact, usize)> = Vec::new();
+        for (idx, unit) in self.units.iter().enumerate() {
+            facts.extend(unit.facts.iter().map(|fact| (fact, idx)));
         }
-        facts.sort_by_key(|(fact, unit, _)| {
-            (&unit.file, fact.is_weak, fact.line, fact.kind, &fact.key)
+        facts.sort_by_key(|(fact, idx)| {
+            let file = &self.units[*idx].file;
+            (file, fact.is_weak, fact.line, fact.kind, &fact.key)
         });
         let mut seen: BTreeMap<(FactKind, String), Seen<'u>> = BTreeMap::new();
-        for (fact, unit, groups) in facts {
+        for (fact, idx) in facts {
+            let (unit, groups) = (&self.units[idx], &self.placement[idx]);
             let key = match fact.kind {
                 // The name is general; what it is about is only where it stands.
-                FactKind::Handler => {
+                FactKind::Handler | FactKind::Effect => {
                     format!("{} in {} {}", fact.key, unit.file.display(), unit.name)
                 }
                 _ => measure.aliases.canonical(fact.kind, &fact.key),
@@ -198,7 +216,10 @@ impl<'u> Tree<'u> {
                         fact,
                         unit,
                         group: groups.first().map_or(OUTSIDE, |group| group.name.as_str()),
-                        clauses: measure.clauses.of_fact(fact, &key, unit, groups),
+                        clauses: {
+                            let question = &self.questions[idx];
+                            measure.clauses.of_fact(fact, &key, unit, question, groups)
+                        },
                         key,
                         bag,
                     };
@@ -227,8 +248,9 @@ impl<'u> Tree<'u> {
     /// The unit that serves each clause best.
     fn serving(&self, measure: &Measure<'_>) -> BTreeMap<usize, (f64, &'u Unit)> {
         let mut best: BTreeMap<usize, (f64, &'u Unit)> = BTreeMap::new();
-        for (unit, groups) in self.units.iter().zip(self.placement) {
-            for (clause, score) in measure.clauses.of_unit(unit, groups) {
+        let all = self.units.iter().zip(self.placement).zip(self.questions);
+        for ((unit, groups), question) in all {
+            for (clause, score) in measure.clauses.of_unit(question, groups) {
                 if best.get(&clause).is_none_or(|(most, _)| score > *most) {
                     best.insert(clause, (score, unit));
                 }
@@ -241,7 +263,7 @@ impl<'u> Tree<'u> {
 impl Seen<'_> {
     fn sight(&self, shown: &str) -> Sight {
         Sight {
-            place: format!("{}:{}", self.unit.file.display(), self.fact.line),
+            place: self.unit.place_of(self.fact.line),
             shown: shown.to_owned(),
         }
     }
@@ -284,7 +306,9 @@ impl Seen<'_> {
         let first = |clauses: &[Scored]| clauses[..clauses.len().min(MEANT)].to_vec();
         let theirs = first(&other.clauses);
         let is_theirs = |clause: usize| theirs.iter().any(|(their, _)| *their == clause);
-        first(&self.clauses).iter().any(|(clause, _)| is_theirs(*clause))
+        first(&self.clauses)
+            .iter()
+            .any(|(clause, _)| is_theirs(*clause))
     }
 }
 
@@ -315,6 +339,20 @@ fn alike(wanted: &Seen<'_>, other: &Seen<'_>, same: f64) -> f64 {
         let is_covered = other_kind == kind && covers(&other.fact.key, &wanted.fact.key);
         let is_near = shares_clause || overlap(&wanted.bag, &other.bag) >= same;
         return f64::from(is_covered && is_near);
+    }
+    if kind == FactKind::Effect {
+        let is_same = other_kind == kind && other.fact.key == wanted.fact.key && shares_clause;
+        return if is_same {
+            0.5 + overlap(&wanted.bag, &other.bag) / 2.0
+        } else {
+            0.0
+        };
+    }
+    if kind == FactKind::Limit && other_kind == kind {
+        let (ours, theirs) = (counted(&other.fact.key), counted(&wanted.fact.key));
+        let overlap = overlap(&wanted.bag, &other.bag);
+        let is_same = ours == theirs && wanted.shares_clause(other) && overlap >= BOUND;
+        return if is_same { overlap } else { 0.0 };
     }
     // Two numbers that bound the matter of one clause bound the same thing.
     let is_bound = |seen: &Seen<'_>| seen.fact.value.is_some() && !seen.fact.kind.is_named();
@@ -356,8 +394,13 @@ fn comparable(a: FactKind, b: FactKind) -> bool {
 }
 
 /// Differing values of one thing: a limit's number, what a check compares with and how it ends, how a handler ends,
-/// the bounds of a parameter or a flag that both sides tell.
-fn differing(our: &Seen<'_>, their: &Seen<'_>, measure: &Measure<'_>) -> Option<Found> {
+/// the bounds of a parameter or a flag that both sides tell, what only the target looks at before an effect.
+fn differing(
+    our: &Seen<'_>,
+    their: &Seen<'_>,
+    calls: &Calls<'_>,
+    measure: &Measure<'_>,
+) -> Option<Found> {
     let (our_fact, their_fact) = (our.fact, their.fact);
     if our_fact.is_weak {
         return None;
@@ -382,6 +425,21 @@ fn differing(our: &Seen<'_>, their: &Seen<'_>, measure: &Measure<'_>) -> Option<
                 None => fact.shown.clone(),
             };
             (shown(our_fact), shown(their_fact))
+        }
+        FactKind::Effect => {
+            let known = looked_at(our.unit, calls);
+            let only_theirs: Vec<&str> = their_fact.looks.difference(&known).copied().collect();
+            if only_theirs.is_empty() {
+                return None;
+            }
+            (
+                format!("{} without", our_fact.shown),
+                format!(
+                    "{} after a look at: {}",
+                    their_fact.shown,
+                    only_theirs.join(", ")
+                ),
+            )
         }
         FactKind::Parameter | FactKind::Flag => {
             let differing: Vec<(&String, &String, &String)> = their_fact
@@ -413,9 +471,22 @@ fn differing(our: &Seen<'_>, their: &Seen<'_>, measure: &Measure<'_>) -> Option<
     ))
 }
 
-/// The numbers that a fact compares with, without the operators.
+/// What a function looks at, in conditions or not, with those that call it and those that it calls.
+fn looked_at(unit: &Unit, calls: &Calls<'_>) -> BTreeSet<&'static str> {
+    let around = calls.callers(unit).chain(calls.called(unit));
+    [unit]
+        .into_iter()
+        .chain(around)
+        .flat_map(|unit| looks(&unit.body()))
+        .collect()
+}
+
+/// The numbers that a fact compares with, without the operators; times in seconds.
 fn numbers(fact: &Fact) -> Option<String> {
     let value = fact.value.as_ref()?;
+    if fact.kind == FactKind::Limit {
+        return Some(amount(&fact.key, value));
+    }
     Some(
         value
             .chars()
@@ -467,9 +538,11 @@ mod tests {
         }
     }
 
-    const SETTINGS: &str = "least_score = 0.1\nleast_serving = 0.1\nleast_own = 2\nleast_shared = 2\n\
-        half_weight = 4.0\nother_feature = 0.8\nother_chapter = 0.6\naround = 0.5\ndefinition = 0.3\nforeign = 0.2\n\
-        [clause]\nid = 1.0\nsyntax = 1.0\nmeaning = 1.0\nbehaviour = 1.0\ncode = 1.0\nlength = 0.0\n";
+    const SETTINGS: &str = "least_score = 0.1\nleast_serving = 0.1\nhalf_evidence = 5.0\nfeature = 0.0\n\
+        other_feature = 0.8\nother_chapter = 0.6\n\
+        [question]\nown = 1.0\nnear = 0.1\nfunction = 1.0\nclass = 0.3\nabout = 0.3\nbody = 0.1\nfile = 0.1\n\
+        callers = 0.3\n\
+        [clause]\nid = 1.0\nsyntax = 1.0\nmeaning = 1.0\nbehaviour = 1.0\nlength = 0.0\n";
 
     fn compared(candidate: &str, target: &str) -> Vec<String> {
         let aliases: Aliases = toml::from_str(
@@ -493,8 +566,8 @@ mod tests {
             same: 0.45,
         };
         let (ours, theirs) = (
-            units(Path::new("c.py"), candidate),
-            units(Path::new("t.py"), target),
+            units(Path::new("c.py"), candidate, &|_| false),
+            units(Path::new("t.py"), target, &|_| false),
         );
         let groups = |units: &[Unit]| -> Vec<Vec<Group>> {
             let group = Group {
@@ -505,13 +578,17 @@ mod tests {
             vec![vec![group]; units.len()]
         };
         let (our_groups, their_groups) = (groups(&ours), groups(&theirs));
+        let (our_questions, their_questions) =
+            (questions(&ours, &clauses), questions(&theirs, &clauses));
         let ours = Tree {
             units: &ours,
             placement: &our_groups,
+            questions: &our_questions,
         };
         let theirs = Tree {
             units: &theirs,
             placement: &their_groups,
+            questions: &their_questions,
         };
         differences(ours, theirs, &measure)
             .iter()

@@ -6,7 +6,10 @@
 
 pub mod aliases;
 pub mod attribution;
+mod bundle;
+mod calls;
 pub mod differences;
+mod effects;
 pub mod judged;
 pub mod likeness;
 mod limits;
@@ -17,6 +20,7 @@ mod python_facts;
 mod python_tools;
 mod script;
 mod script_facts;
+mod search;
 pub mod source;
 mod syntax;
 mod terms;

@@ -326,7 +326,6 @@ mod tests {
         syntax: 2.0,
         meaning: 1.0,
         behaviour: 1.0,
-        code: 1.0,
         length: 0.0,
     };
     const EVIDENCE: Evidence = Evidence {
@@ -372,7 +371,7 @@ mod tests {
         let words = Words::new(&BTreeMap::new(), &WEIGHTS);
         let features = Features::of(&document(), &words, &CLAUSE);
         let check = |file: &str, text: &str, expected: &[&[&str]]| {
-            let units = units(Path::new(file), text);
+            let units = units(Path::new(file), text, &|_| false);
             let placement = features.place(&units, &aliases, &EVIDENCE);
             assert_eq!(names(&placement), expected, "{file}");
         };
@@ -405,6 +404,7 @@ mod tests {
         let units = units(
             Path::new("a/b.py"),
             "def grep():\n    pass\n\ndef todo():\n    pass\n",
+            &|_| false,
         );
         let calculated = features.place(&units, &Aliases::default(), &EVIDENCE);
         let check = |text: &str, expected: &[&str]| {
@@ -442,7 +442,7 @@ mod tests {
         let words = Words::new(&BTreeMap::new(), &WEIGHTS);
         let features = Features::of(&document(), &words, &CLAUSE);
         let text = "def grep():\n    pass\n\ndef todo_list():\n    pass\n";
-        let mut units = units(Path::new("a.py"), text);
+        let mut units = units(Path::new("a.py"), text, &|_| false);
         let forward = features.place(&units, &Aliases::default(), &EVIDENCE);
         units.reverse();
         let mut backward = features.place(&units, &Aliases::default(), &EVIDENCE);

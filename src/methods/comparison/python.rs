@@ -8,7 +8,7 @@ use std::path::Path;
 use tree_sitter::Node;
 
 use super::python_facts;
-use super::source::{Unit, with_rest};
+use super::source::{Unit, whole, with_rest};
 use super::syntax::{each, line, parsed};
 
 /// Cuts one file into its units, in the order of the source.
@@ -19,7 +19,7 @@ pub fn units(file: &Path, text: &str) -> Vec<Unit> {
     let root = tree.root_node();
     let mut walk = Walk {
         source: Source::new(text, root),
-        units: vec![Unit::new(file, "", 1)],
+        units: vec![whole(file, text)],
         classes: Vec::new(),
     };
     walk.visit(root, 0);
@@ -204,6 +204,7 @@ impl<'t> Walk<'t> {
                 let mut name: Vec<&str> = self.classes.clone();
                 name.push(self.source.field(node, "name"));
                 unit_idx = self.open(node, name.join("."));
+                self.units[unit_idx].is_function = true;
             }
             "call" => {
                 let callee = self.source.field(node, "function");
@@ -249,8 +250,7 @@ impl<'t> Walk<'t> {
 
     fn open(&mut self, node: Node<'_>, name: String) -> usize {
         let n_lines = node.end_position().row - node.start_position().row + 1;
-        let file = self.units[0].file.clone();
-        let mut unit = Unit::new(&file, &name, line(node));
+        let mut unit = Unit::within(&self.units[0], &name, line(node));
         unit.n_lines = n_lines;
         unit.about = self.docstring(node);
         // A method's lines are no longer those of its class.

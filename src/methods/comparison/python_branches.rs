@@ -3,6 +3,7 @@
 
 use tree_sitter::Node;
 
+use super::effects::{effect, looks_before};
 use super::python::Source;
 use super::python_facts::{arguments, is_exception};
 use super::source::{Fact, Reaction};
@@ -184,6 +185,38 @@ fn around(source: &Source<'_>, node: Node<'_>) -> String {
         inner = outer;
     }
     texts.join(" ")
+}
+
+/// A call that changes or asks something outside, with what is looked at before.
+pub(super) fn of_effect(source: &Source<'_>, call: Node<'_>, facts: &mut Vec<Fact>) {
+    let callee = squeezed(source.field(call, "function"));
+    let opens = callee == "open" || callee.ends_with(".open");
+    let class = match effect(&callee) {
+        Some(class) => class,
+        None if opens && opens_to_write(source, call) => "writes a file",
+        None => return,
+    };
+    let mut fact = Fact::new(
+        FactKind::Effect,
+        class,
+        short(source.text(call)),
+        line(call),
+    );
+    let leaves = |body| reaction(source, body) != Reaction::GoesOn;
+    fact.looks = looks_before(call, &|node| source.text(node), &leaves);
+    facts.push(fact);
+}
+
+/// `open(path, "w")`.
+fn opens_to_write(source: &Source<'_>, call: Node<'_>) -> bool {
+    let (positional, keywords) = arguments(source, call);
+    let is_mode = |text: &String| text.chars().all(|letter| "rwaxbt+".contains(letter));
+    positional
+        .iter()
+        .chain(keywords.get("mode"))
+        .filter_map(|given| source.string(*given))
+        .find(is_mode)
+        .is_some_and(|mode| mode.contains(['w', 'a', 'x', '+']))
 }
 
 /// How a block ends.

@@ -19,7 +19,10 @@ use crate::domain::difference::FactKind;
 /// Adds what this node shows by itself; its children are asked on their own.
 pub(super) fn of(source: &Source<'_>, node: Node<'_>, facts: &mut Vec<Fact>) {
     match node.kind() {
-        "call" => of_call(source, node, facts),
+        "call" => {
+            of_call(source, node, facts);
+            python_branches::of_effect(source, node, facts);
+        }
         "decorated_definition" => of_decorators(source, node, facts),
         "class_definition" => python_tools::of_class(source, node, facts),
         "dictionary" => python_tools::of_schema(source, node, facts),
@@ -408,7 +411,7 @@ mod tests {
     use crate::domain::difference::FactKind;
 
     fn seen(text: &str) -> Vec<String> {
-        units(Path::new("a.py"), text)
+        units(Path::new("a.py"), text, &|_| false)
             .iter()
             .flat_map(|unit| &unit.facts)
             .filter(|fact| !fact.is_weak)

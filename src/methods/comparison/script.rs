@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tree_sitter::{Language, Node};
 
-use super::source::{Unit, with_rest};
+use super::source::{Unit, whole, with_rest};
 use super::syntax::{each, line, parsed};
 
 /// Cuts one file into its units, in the order of the source.
@@ -27,7 +27,7 @@ pub fn units(file: &Path, text: &str) -> Vec<Unit> {
     let root = tree.root_node();
     let mut walk = Walk {
         source: Script::new(text, root),
-        units: vec![Unit::new(file, "", 1)],
+        units: vec![whole(file, text)],
     };
     walk.visit(root, 0, false);
     with_rest(walk.units, text)
@@ -49,7 +49,7 @@ impl<'t> Walk<'t> {
                 outer => format!("{outer}.{name}"),
             };
             unit_idx = self.open(node, &name, unit_idx);
-            is_inside = !node.kind().ends_with("class_declaration");
+            is_inside = !is_class(node);
         }
         let unit = &mut self.units[unit_idx];
         match node.kind() {
@@ -69,8 +69,9 @@ impl<'t> Walk<'t> {
 
     fn open(&mut self, node: Node<'_>, name: &str, outer_idx: usize) -> usize {
         let n_lines = node.end_position().row - node.start_position().row + 1;
-        let mut unit = Unit::new(&self.units[0].file.clone(), name, line(node));
+        let mut unit = Unit::within(&self.units[0], name, line(node));
         unit.n_lines = n_lines;
+        unit.is_function = !is_class(node);
         unit.about = self.source.comments(line(node));
         // A method's lines are no longer those of its class.
         if outer_idx > 0 {
@@ -80,6 +81,15 @@ impl<'t> Walk<'t> {
         self.units.push(unit);
         self.units.len() - 1
     }
+}
+
+/// A class, also one without a name of its own that is assigned.
+fn is_class(definition: Node<'_>) -> bool {
+    let value = ["value", "right"]
+        .iter()
+        .find_map(|name| definition.child_by_field_name(name));
+    definition.kind().ends_with("class_declaration")
+        || value.is_some_and(|value| value.kind() == "class")
 }
 
 /// The text, with what other places of the file refer to by name.
@@ -136,14 +146,22 @@ impl<'t> Script<'t> {
         match node.kind() {
             "function_declaration"
             | "generator_function_declaration"
-            | "method_definition"
             | "class_declaration"
             | "abstract_class_declaration" => Some(self.field(node, "name")),
-            "variable_declarator" | "public_field_definition" => {
-                let value = node.child_by_field_name("value")?;
-                ["arrow_function", "function_expression"]
+            // A bundler keeps what a module does at its beginning under its path.
+            "method_definition" => {
+                Some(self.field(node, "name")).filter(|name| !name.starts_with(['"', '\'']))
+            }
+            "variable_declarator" | "public_field_definition" | "assignment_expression" => {
+                let (name, value) = if node.kind() == "assignment_expression" {
+                    ("left", "right")
+                } else {
+                    ("name", "value")
+                };
+                let value = node.child_by_field_name(value)?;
+                ["arrow_function", "function_expression", "class"]
                     .contains(&value.kind())
-                    .then(|| self.field(node, "name"))
+                    .then(|| self.field(node, name))
             }
             _ => None,
         }
@@ -242,5 +260,16 @@ mod tests {
             let n_lines: usize = units.iter().map(|unit| unit.n_lines).sum();
             assert_eq!(n_lines, text.lines().count());
         }
+    }
+
+    #[test]
+    fn classes_of_a_bundle_are_units() {
+        let text = "var Read;\nvar init_read = __esm({\n  \"src/read.ts\"() {\n    Read = class extends Tool {\n      \
+                    run() {\n        return f();\n      }\n    };\n  }\n});\nvar Write = class extends Tool {\n  go() {\n  }\n};\n";
+        let units = units(Path::new("a.js"), text);
+        let names: Vec<&str> = units.iter().map(|unit| unit.name.as_str()).collect();
+        assert_eq!(names, ["", "Read", "Read.run", "Write", "Write.go"]);
+        let are_functions: Vec<bool> = units.iter().map(|unit| unit.is_function).collect();
+        assert_eq!(are_functions, [false, false, true, false, true]);
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use tree_sitter::Node;
 
+use super::effects::{effect, looks_before};
 use super::limits::limit;
 use super::script::Script;
 use super::source::{Fact, Reaction};
@@ -19,7 +20,10 @@ impl Script<'_> {
     pub(super) fn facts(&self, node: Node<'_>, facts: &mut Vec<Fact>) {
         match node.kind() {
             "new_expression" => self.of_error(node, facts),
-            "call_expression" => self.of_call(node, facts),
+            "call_expression" => {
+                self.of_call(node, facts);
+                self.of_effect(node, facts);
+            }
             "object" => self.of_object(node, facts),
             "if_statement" => self.of_check(node, facts),
             "ternary_expression" => self.of_choice(node, facts),
@@ -155,21 +159,7 @@ impl Script<'_> {
         ) else {
             return;
         };
-        // A branch without braces is one statement.
-        let end = match body.kind() {
-            "statement_block" => last_statement(body),
-            _ => Some(body),
-        };
-        let end_text = end.map_or("", |end| self.text(end));
-        let reaction = match end.map(|end| end.kind()) {
-            Some("throw_statement") => Reaction::Refuses,
-            Some("return_statement") if end_text.to_lowercase().contains("error") => {
-                Reaction::Refuses
-            }
-            Some("return_statement" | "continue_statement" | "break_statement") => Reaction::Leaves,
-            _ if end_text.starts_with("process.exit") => Reaction::Refuses,
-            _ => Reaction::GoesOn,
-        };
+        let (reaction, end_text) = self.end(body);
         let compared = self.compared(condition);
         let (mut says, mut names_error) = (String::new(), false);
         each(body, &mut |inner| match inner.kind() {
@@ -198,6 +188,36 @@ impl Script<'_> {
         check.reaction = Some(reaction);
         check.around = self.comments(line(node));
         facts.push(check);
+    }
+
+    /// How a branch ends, and what it ends with.
+    fn end(&self, body: Node<'_>) -> (Reaction, &str) {
+        // A branch without braces is one statement.
+        let end = match body.kind() {
+            "statement_block" => last_statement(body),
+            _ => Some(body),
+        };
+        let text = end.map_or("", |end| self.text(end));
+        let reaction = match end.map(|end| end.kind()) {
+            Some("throw_statement") => Reaction::Refuses,
+            Some("return_statement") if text.to_lowercase().contains("error") => Reaction::Refuses,
+            Some("return_statement" | "continue_statement" | "break_statement") => Reaction::Leaves,
+            _ if text.starts_with("process.exit") => Reaction::Refuses,
+            _ => Reaction::GoesOn,
+        };
+        (reaction, text)
+    }
+
+    /// A call that changes or asks something outside, with what is looked at before.
+    fn of_effect(&self, call: Node<'_>, facts: &mut Vec<Fact>) {
+        let Some(class) = effect(&squeezed(self.field(call, "function"))) else {
+            return;
+        };
+        let shown = short(self.text(call));
+        let mut fact = Fact::new(FactKind::Effect, class, shown, line(call));
+        let leaves = |body| self.end(body).0 != Reaction::GoesOn;
+        fact.looks = looks_before(call, &|node| self.text(node), &leaves);
+        facts.push(fact);
     }
 
     /// `condition ? 'text' : other`: something else is said under a condition.
@@ -281,7 +301,7 @@ mod tests {
     use super::super::source::units;
 
     fn seen(file: &str, text: &str) -> Vec<String> {
-        units(Path::new(file), text)
+        units(Path::new(file), text, &|_| false)
             .iter()
             .flat_map(|unit| unit.facts.iter().map(move |fact| (unit, fact)))
             .filter(|(_, fact)| !fact.is_weak)

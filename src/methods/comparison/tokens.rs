@@ -44,11 +44,11 @@ impl<'s> Words<'s> {
         Self { canonical, weights }
     }
 
-    /// Adds the tokens of a text; a token that is there keeps its greater weight.
-    pub fn add(&self, bag: &mut Bag, text: &str, weight: f64) {
+    /// The tokens of a text: how often each is there, and what one of its sort weighs.
+    pub fn counted(&self, text: &str) -> BTreeMap<String, (usize, f64)> {
+        let mut counted = BTreeMap::new();
         let mut put = |token: String, sort: f64| {
-            let known = bag.entry(token).or_default();
-            *known = known.max(sort * weight);
+            counted.entry(token).or_insert((0, sort)).0 += 1;
         };
         let chunks: Vec<&str> = text
             .split(|letter: char| !(letter.is_alphanumeric() || "_-,.".contains(letter)))
@@ -72,10 +72,8 @@ impl<'s> Words<'s> {
                 let words = terms(part);
                 let is_flag = part.starts_with("--") && !words.is_empty();
                 if is_flag {
-                    put(
-                        format!("--{}", part.trim_start_matches('-')),
-                        self.weights.flag,
-                    );
+                    let name = part.trim_start_matches('-');
+                    put(format!("--{name}"), self.weights.flag);
                 } else if words.len() > 1 {
                     put(format!("={}", words.join("")), self.weights.identifier);
                 }
@@ -91,21 +89,28 @@ impl<'s> Words<'s> {
                 }
             }
         }
+        counted
+    }
+
+    /// Adds the tokens of a text; a token that is there keeps its greater weight.
+    pub fn add(&self, bag: &mut Bag, text: &str, weight: f64) {
+        for (token, (_, sort)) in self.counted(text) {
+            let known = bag.entry(token).or_default();
+            *known = known.max(sort * weight);
+        }
+    }
+
+    /// Adds the tokens of a text to what is there; what is said often counts for more, by the logarithm.
+    pub fn count(&self, bag: &mut Bag, text: &str, weight: f64) {
+        for (token, (n, sort)) in self.counted(text) {
+            *bag.entry(token).or_default() += sort * weight * (1.0 + (n as f64).ln());
+        }
     }
 
     pub fn bag(&self, text: &str) -> Bag {
         let mut bag = Bag::new();
         self.add(&mut bag, text, 1.0);
         bag
-    }
-}
-
-/// How many words a token proves: an identifier none beyond its parts, which are tokens too; a flag two.
-pub fn n_words(token: &str) -> usize {
-    match token.as_bytes().first() {
-        Some(b'=') => 0,
-        Some(b'-') => 2,
-        _ => 1,
     }
 }
 

@@ -14,7 +14,11 @@ pub(super) fn home(kind: FactKind) -> &'static [&'static str] {
         FactKind::Flag => &["flags"],
         FactKind::Tool | FactKind::Parameter => &["tools"],
         FactKind::ExitCode => &["exit-codes"],
-        FactKind::Error | FactKind::Check | FactKind::Handler | FactKind::Limit => &[],
+        FactKind::Error
+        | FactKind::Check
+        | FactKind::Handler
+        | FactKind::Limit
+        | FactKind::Effect => &[],
     }
 }
 
@@ -47,7 +51,11 @@ pub(super) fn written(clause: &Clause, kind: FactKind, key: &str) -> f64 {
             })
         }
         FactKind::ExitCode => chapter == "exit-codes" && has_word(text, key),
-        FactKind::Error | FactKind::Check | FactKind::Handler | FactKind::Limit => false,
+        FactKind::Error
+        | FactKind::Check
+        | FactKind::Handler
+        | FactKind::Limit
+        | FactKind::Effect => false,
     };
     if in_text(&clause.syntax) {
         IN_SYNTAX

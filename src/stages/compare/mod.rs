@@ -110,15 +110,19 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         .corrections
         .apply(&target_name, &theirs, &mut their_places)
         .kind(Kind::Settings)?;
+    let clauses = Clauses::of(&document, &words, &settings.attribution);
+    let our_questions = differences::questions(&ours, &clauses);
+    let their_questions = differences::questions(&theirs, &clauses);
     let our_tree = Tree {
         units: &ours,
         placement: &our_places,
+        questions: &our_questions,
     };
     let their_tree = Tree {
         units: &theirs,
         placement: &their_places,
+        questions: &their_questions,
     };
-    let clauses = Clauses::of(&document, &words, &settings.attribution);
     let measure = Measure {
         clauses: &clauses,
         words: &words,
@@ -218,7 +222,7 @@ fn units(root: &Path, skip: &GlobSet) -> Result<Vec<Unit>> {
     let files = source_tree::read(root, source::ENDINGS, skip).kind(Kind::User)?;
     Ok(files
         .iter()
-        .flat_map(|(path, text)| source::units(path, text))
+        .flat_map(|(path, text)| source::units(path, text, &|path| skip.is_match(path)))
         .collect())
 }
 

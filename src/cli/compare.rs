@@ -1,12 +1,13 @@
 //! `pipeline compare`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::{ExitCode, Output, output};
 use crate::domain::difference::{Difference, Side, Sight};
 use crate::domain::visible::shortened;
-use crate::methods::comparison::judged::{Figures, NEAR, Sampled};
-use crate::stages::compare::{self, Config, Placed, Summary};
+use crate::methods::comparison::judged::{Figures, Met, NEAR, Sampled};
+use crate::stages::compare::{self, Config, Placed, ReadingShown, Summary};
 use crate::stages::{Classify, Context, Kind, Result};
 use crate::storage::settings;
 
@@ -18,7 +19,13 @@ for either side, and the next comparison reads it again.
 A difference is either \"missing\" (the target handles it, the candidate does not) or \"differs\" (both do, with other \
 limits, defaults, conditions or endings). It is traced to the clause whose words, names and numbers it shares most; the \
 score is 0 to 1. The trace is a proposal: traced differences wait in `pipeline review list --kind difference`, with \
-the places on both sides. What only the candidate has is listed with --all and never queued.")]
+the places on both sides. What only the candidate has is listed with --all and never queued.
+
+Much of what differs has no condition, message or number of its own. --functions lists the functions of the target \
+that serve a clause, each with the one of the candidate to read beside it.
+
+--judge is a measure: do the cases that came from comparing these two sources find their clause again, at the places \
+that they cite? And of the differences that readers judged in data/comparison-judged.jsonl, how many are right?")]
 pub struct Args {
     /// The candidate: a name below candidates/ or a folder
     #[arg(long, value_name = "NAME")]
@@ -32,11 +39,14 @@ pub struct Args {
     /// Show one group of the partition only, such as tools.read
     #[arg(long, value_name = "GROUP")]
     module: Option<String>,
-    /// Show the partition instead: each function with its groups, and pairs that serve the same clause
+    /// Show the partition instead: each function with its groups and the tokens that decided
     #[arg(long)]
     partition: bool,
-    /// Show instead how well the differences meet what people found by reading
+    /// Show instead which functions to read beside each other, with the clauses that they serve
     #[arg(long, conflicts_with = "partition")]
+    functions: bool,
+    /// Show instead how well the differences meet what people found by reading
+    #[arg(long, conflicts_with_all = ["partition", "functions"])]
     judge: bool,
     /// List what follows from no clause and what only the candidate has, too
     #[arg(long)]
@@ -64,6 +74,9 @@ pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {
     output.result(&summary, |summary| {
         if args.partition {
             return partition(summary, &args);
+        }
+        if args.functions {
+            return functions(summary, &args);
         }
         match &summary.judged {
             Some(figures) => judged(summary, figures),
@@ -146,10 +159,7 @@ fn words(summary: &Summary, args: &Args) -> String {
             ]
         }),
     );
-    let more = match n_hidden {
-        0 => String::new(),
-        n => format!("\n{n} more (--top N, --module MODULE, --json)"),
-    };
+    let more = hidden(n_hidden);
     format!(
         "{} against {}: {} differences follow from a clause ({} new), {} are further ones of the same clauses, {} follow \
          from none; {} are only in the candidate\n\n{modules}\n\n{rows}{more}",
@@ -163,13 +173,13 @@ fn words(summary: &Summary, args: &Args) -> String {
     )
 }
 
-/// Every unit with its groups, then the pairs.
+/// Every unit with its groups.
 fn partition(summary: &Summary, args: &Args) -> String {
     let is_wanted = |placed: &&Placed| match &args.module {
         Some(name) => placed.groups.iter().any(|group| group.name == *name),
         None => true,
     };
-    let units = output::table(
+    output::table(
         &["side", "groups", "because", "lines", "unit"],
         summary.partition.iter().filter(is_wanted).map(|placed| {
             let groups: Vec<String> = placed
@@ -194,78 +204,99 @@ fn partition(summary: &Summary, args: &Args) -> String {
                 format!("{} {}", placed.place, placed.name),
             ]
         }),
+    )
+}
+
+/// Functions of the target with those of the candidate, the surest first.
+fn functions(summary: &Summary, args: &Args) -> String {
+    let is_wanted = |reading: &&ReadingShown| match &args.module {
+        Some(name) => reading.clauses[0].as_str().starts_with(&format!("{name}.")),
+        None => true,
+    };
+    let wanted: Vec<&ReadingShown> = summary.readings.iter().filter(is_wanted).collect();
+    let n_hidden = wanted.len().saturating_sub(args.top);
+    let table = output::table(
+        &[
+            "score",
+            "clauses",
+            "differences",
+            "target",
+            "lines",
+            "candidate",
+        ],
+        wanted.iter().take(args.top).map(|reading| {
+            let clauses: Vec<&str> = reading.clauses.iter().map(|it| it.as_str()).collect();
+            vec![
+                format!("{:.2}", reading.score),
+                clauses.join(" "),
+                reading.differences.len().to_string(),
+                reading.target.clone(),
+                reading.n_lines.to_string(),
+                reading.candidate.clone().unwrap_or_else(|| "-".to_owned()),
+            ]
+        }),
     );
-    let pairs = output::table(
-        &["clause", "score", "candidate", "target"],
-        summary
-            .pairs
-            .iter()
-            .filter(|pair| match &args.module {
-                Some(name) => pair.clause.as_str().starts_with(&format!("{name}.")),
-                None => true,
-            })
-            .map(|pair| {
-                vec![
-                    pair.clause.to_string(),
-                    format!("{:.2}", pair.score),
-                    pair.candidate.clone(),
-                    pair.target.clone(),
-                ]
-            }),
-    );
-    format!("{units}\n\nFunctions that serve the same clause:\n\n{pairs}")
+    format!("{table}{}", hidden(n_hidden))
+}
+
+fn hidden(n: usize) -> String {
+    match n {
+        0 => String::new(),
+        n => format!("\n{n} more (--top N, --module MODULE, --json)"),
+    }
 }
 
 fn judged(summary: &Summary, figures: &Figures) -> String {
-    let n = figures.n_places;
-    let of = |n_having: usize| format!("{n_having} of {n}");
-    let mean = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
-    let sampled = |sampled: &Sampled| {
-        format!(
-            "{} of {} judged, {} listed",
-            sampled.n_right, sampled.n_judged, sampled.n
-        )
+    let mean = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
+    let met = |what: &str, met: &Met| {
+        vec![
+            what.to_owned(),
+            met.n_listed.to_string(),
+            met.n_first.to_string(),
+            met.n_among_3.to_string(),
+            met.n_among_10.to_string(),
+            met.n_feature_among_3.to_string(),
+            mean(met.reciprocal_rank),
+            mean(met.mean_listed),
+        ]
     };
-    let rows = [
-        (
-            format!("places with a difference within {NEAR} lines"),
-            of(figures.n_near),
-        ),
-        ("the cases' clause is first".to_owned(), of(figures.n_first)),
-        ("it is among three".to_owned(), of(figures.n_among_3)),
-        ("it is among ten".to_owned(), of(figures.n_among_10)),
-        (
-            "one of its feature is among three".to_owned(),
-            of(figures.n_feature_among_3),
-        ),
-        (
-            "mean reciprocal rank".to_owned(),
-            mean(figures.reciprocal_rank),
-        ),
-        (
-            "differences near such a place".to_owned(),
-            mean(figures.listed_near),
-        ),
-        (
-            "by lot, the first clause is right".to_owned(),
-            sampled(&figures.by_lot),
-        ),
-        (
-            "the surest, the first clause is right".to_owned(),
-            sampled(&figures.surest),
-        ),
-    ];
-    let table = output::table(
-        &["figure", "value"],
-        rows.into_iter().map(|(name, value)| vec![name, value]),
+    let places = output::table(
+        &[
+            "by",
+            "listed",
+            "first",
+            "of 3",
+            "of 10",
+            "feature of 3",
+            "1/rank",
+            "each",
+        ],
+        [
+            met(
+                &format!("differences within {NEAR} lines"),
+                &figures.by_differences,
+            ),
+            met("the function around", &figures.by_functions),
+        ],
+    );
+    let sampled = |what: &str, sampled: &Sampled| {
+        vec![
+            what.to_owned(),
+            sampled.n.to_string(),
+            sampled.n_judged.to_string(),
+            sampled.n_right.to_string(),
+        ]
+    };
+    let samples = output::table(
+        &["differences", "sample", "judged", "right"],
+        [
+            sampled("by lot", &figures.by_lot),
+            sampled("the surest", &figures.surest),
+        ],
     );
     let waits = |id: &&String| summary.differences.iter().find(|one| one.id == **id);
-    let waiting: Vec<&String> = figures
-        .by_lot
-        .waiting
-        .iter()
-        .chain(&figures.surest.waiting)
-        .collect();
+    let waiting = figures.by_lot.waiting.iter().chain(&figures.surest.waiting);
+    let waiting: BTreeSet<&String> = waiting.collect();
     let lines: String = waiting
         .iter()
         .filter_map(|id| {
@@ -285,7 +316,7 @@ fn judged(summary: &Summary, figures: &Figures) -> String {
         format!("\n\nNot judged in data/comparison-judged.jsonl:\n{lines}")
     };
     format!(
-        "{} against {}\n\n{table}{wait}",
-        summary.candidate, summary.target
+        "{} against {}: the clauses of the cases that cite {} places of it\n\n{places}\n\n{samples}{wait}",
+        summary.candidate, summary.target, figures.n_places
     )
 }

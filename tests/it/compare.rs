@@ -290,20 +290,21 @@ fn differences_are_held_against_places_of_cases_and_a_judged_sample() {
     project.write(file, CITING);
     let ran = project.run(&judge);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let waits = |out: &str| {
-        out.lines()
-            .filter(|line| line.contains("tools.read.binary"))
-            .count()
-    };
-    assert_eq!(waits(&ran.stdout), 1, "{}", ran.stdout);
+    let is_waiting = |line: &&str| line.contains("tools.read.binary  tools/read.py:15");
+    let n_waiting = ran.stdout.lines().filter(is_waiting).count();
+    assert_eq!(n_waiting, 1, "{}", ran.stdout);
     let summary = project.json(&judge);
     let figures = &summary["judged"];
     assert_eq!(figures["n_places"], 1);
-    assert_eq!(figures["n_near"], 1);
-    assert_eq!(figures["n_first"], 1);
+    let near = &figures["by_differences"];
+    assert_eq!(
+        (&near["n_listed"], &near["n_first"]),
+        (&1.into(), &1.into())
+    );
+    assert_eq!(figures["by_functions"]["n_listed"], 1);
     assert_eq!(figures["surest"]["n_judged"], 0);
     let all = summary["differences"].as_array().expect("a list");
-    let of_binary = |one: &&serde_json::Value| one["trace"]["clause"] == "tools.read.binary";
+    let of_binary = |one: &&serde_json::Value| one["target"]["place"] == "tools/read.py:15";
     let id = all.iter().find(of_binary).expect("is listed")["id"].clone();
     let line =
         serde_json::json!({ "difference": id, "clause": "tools.read.binary", "right": true });
@@ -319,4 +320,54 @@ fn differences_are_held_against_places_of_cases_and_a_judged_sample() {
         "{}",
         ran.stderr
     );
+}
+
+#[test]
+fn functions_of_both_sides_are_shown_beside_each_other() {
+    let project = project();
+    project.write(
+        "candidates/small/harness_agent/tools.py",
+        "def is_binary(path):\n    'Whether a file is binary: a NUL byte in its content.'\n    return binary(path)\n",
+    );
+    let ran = project.run(&[ARGS, &["--functions"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let mut lines = ran.stdout.lines();
+    let line = lines.find(|line| line.contains("tools/read.py:13 ReadFile.run"));
+    let line = line.unwrap_or_else(|| panic!("{}", ran.stdout));
+    assert!(line.contains("tools.read.binary"), "{line}");
+    assert!(
+        line.contains("harness_agent/tools.py:1 is_binary"),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_bundle_is_compared_module_by_module_without_packages_of_others() {
+    let project = project();
+    project.write(
+        "elsewhere/bundle/cli.js",
+        "#!/usr/bin/env node\n// node_modules/left/read.js\nfunction read(path) {\n  throw new Error(`binary file of \
+         others: ${path}`);\n}\n\n// packages/core/src/tools/read-file.ts\nvar ReadFile = class extends Tool {\n  \
+         run(path) {\n    throw new Error(`binary file: ${path}`);\n  }\n};\n// packages/core/src/x.ts\nvar x = 1;\n",
+    );
+    let args = &[
+        "compare",
+        "--candidate",
+        "small",
+        "--target",
+        "elsewhere/bundle",
+    ];
+    let summary = project.json(args);
+    let all = summary["differences"].as_array().expect("a list");
+    let binary = all.iter().find(|one| one["target"]["place"] == "cli.js:10");
+    let binary = binary.unwrap_or_else(|| panic!("{summary:#}"));
+    assert_eq!(
+        binary["title"],
+        "error not in the candidate: binary file: {}"
+    );
+    assert!(!summary.to_string().contains("of others"), "{summary:#}");
+    let parts = summary["partition"].as_array().expect("a list");
+    let is_method = |one: &&serde_json::Value| one["name"] == "ReadFile.run";
+    let method = parts.iter().find(is_method).expect("is a unit");
+    assert_eq!(method["place"], "cli.js:9");
 }

@@ -15,7 +15,7 @@ use super::source::{Fact, Unit};
 use super::tokens::{Bag, Words};
 use super::written::{home, written};
 use crate::domain::clause::{Clause, ClauseId};
-use crate::domain::difference::OUTSIDE;
+use crate::domain::difference::{FactKind, OUTSIDE};
 use crate::domain::document::Document;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -155,8 +155,8 @@ impl<'d> Clauses<'d> {
         question
     }
 
-    /// The clauses that the thing follows from, the best first; none when it is not derivable. `key` is the
-    /// document's name of a named thing, `question` that of its function.
+    /// The clauses that the thing may follow from, the best first; [`Self::is_derivable`] says whether it does. `key` is
+    /// the document's name of a named thing, `question` that of its function.
     pub fn of_fact(
         &self,
         fact: &Fact,
@@ -174,15 +174,32 @@ impl<'d> Clauses<'d> {
         self.words.count(&mut question, &own, how.own);
         let near = unit.near(fact.line, N_NEAR);
         self.words.count(&mut question, &near, how.near);
-        self.best(&question, groups, self.settings.least_score)
+        self.best(&question, groups)
+    }
+
+    /// Whether the evidence for the best of these clauses is enough.
+    pub fn is_derivable(&self, kind: FactKind, clauses: &[Scored]) -> bool {
+        let least = if kind.is_named() {
+            0.0
+        } else {
+            self.settings.least_score
+        };
+        clauses.first().is_some_and(|(_, score)| *score >= least)
     }
 
     /// The clauses that a function serves as a whole, the best first.
     pub fn of_unit(&self, question: &Bag, groups: &[Group]) -> Vec<Scored> {
-        self.best(question, groups, self.settings.least_serving)
+        let mut clauses = self.best(question, groups);
+        if clauses
+            .first()
+            .is_some_and(|(_, score)| *score < self.settings.least_serving)
+        {
+            clauses.clear();
+        }
+        clauses
     }
 
-    fn best(&self, question: &Bag, groups: &[Group], least: f64) -> Vec<Scored> {
+    fn best(&self, question: &Bag, groups: &[Group]) -> Vec<Scored> {
         // What a person placed outside the document follows from no clause.
         if groups.iter().any(|group| group.name == OUTSIDE) {
             return Vec::new();
@@ -213,9 +230,6 @@ impl<'d> Clauses<'d> {
         };
         let evidence = of_clauses[best];
         let certainty = evidence / (evidence + self.settings.half_evidence);
-        if certainty < least {
-            return Vec::new();
-        }
         ranked
             .into_iter()
             .map(|(clause, both)| (clause, certainty * both / most))
@@ -269,7 +283,7 @@ pub fn feature_of(id: &ClauseId) -> String {
 }
 
 /// The tokens of a clause with their weights: how often each part says them, up to three times.
-pub(super) fn bag_of(clause: &Clause, words: &Words<'_>, weights: &ClauseWeights) -> Bag {
+fn bag_of(clause: &Clause, words: &Words<'_>, weights: &ClauseWeights) -> Bag {
     const MOST: f64 = 3.0;
     let id = clause.id.as_str().replace('.', " ");
     let mut bag = Bag::new();
@@ -302,7 +316,6 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::domain::difference::FactKind;
     use crate::domain::document::Chapter;
     use crate::methods::comparison::tokens::Weights;
 
@@ -403,7 +416,8 @@ mod tests {
             let unit = Unit::new(Path::new("a.py"), definition, 1);
             let question = clauses.question(&unit, &[]);
             let found = clauses.of_fact(&fact, key, &unit, &question, &groups);
-            let best = found.first().map(|(idx, _)| clauses.id(*idx).as_str());
+            let found = found.first().filter(|_| clauses.is_derivable(kind, &found));
+            let best = found.map(|(idx, _)| clauses.id(*idx).as_str());
             assert_eq!(best, expected, "{key}");
         };
         use FactKind::{Check, Error, Flag, Limit, Parameter};

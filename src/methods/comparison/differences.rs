@@ -10,8 +10,8 @@ use super::aliases::Aliases;
 use super::attribution::{Clauses, Scored, feature_of};
 use super::calls::Calls;
 use super::effects::looks;
-use super::likeness::{covers, overlap};
-use super::limits::{amount, counted};
+use super::likeness::{Seen, counterpart};
+use super::limits::amount;
 use super::partition::Group;
 use super::source::{Fact, Unit};
 use super::syntax::last;
@@ -66,14 +66,14 @@ pub struct Found {
     pub clauses: Vec<Scored>,
 }
 
-/// Functions of both trees that serve the same clause best.
+/// A function of the target, and the one of the candidate to read beside it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pair<'u> {
-    pub clause: usize,
-    pub candidate: &'u Unit,
+pub struct Reading<'u> {
     pub target: &'u Unit,
-    /// The lesser of both scores.
-    pub score: f64,
+    /// The clauses that the function serves, the best first.
+    pub clauses: Vec<Scored>,
+    /// The function of the candidate that serves the first of them best.
+    pub candidate: Option<&'u Unit>,
 }
 
 /// Lists all differences, in the order of kind, module and key.
@@ -89,7 +89,7 @@ pub fn differences(candidate: Tree<'_>, target: Tree<'_>, measure: &Measure<'_>)
     let mut found = Vec::new();
     let calls = Calls::of(candidate.units);
     for their in theirs.iter().filter(|their| !their.fact.is_weak) {
-        match counterpart(their, &ours, measure) {
+        match counterpart(their, &ours, measure.same) {
             Some(our) => found.extend(differing(our, their, &calls, measure)),
             // It is handled in a way that we do not read.
             None if is_mentioned(their) => {}
@@ -112,7 +112,7 @@ pub fn differences(candidate: Tree<'_>, target: Tree<'_>, measure: &Measure<'_>)
     let extra = ours.iter().filter(|our| !our.fact.is_weak);
     found.extend(
         extra
-            .filter(|our| counterpart(our, &theirs, measure).is_none())
+            .filter(|our| counterpart(our, &theirs, measure.same).is_none())
             .map(|our| our.alone(Side::Extra, measure)),
     );
     found.sort_by(|a, b| {
@@ -121,24 +121,31 @@ pub fn differences(candidate: Tree<'_>, target: Tree<'_>, measure: &Measure<'_>)
     found
 }
 
-/// The functions of both trees that serve the same clause, the surest first.
-pub fn pairs<'u>(candidate: Tree<'u>, target: Tree<'u>, measure: &Measure<'_>) -> Vec<Pair<'u>> {
-    let ours = candidate.serving(measure);
-    let theirs = target.serving(measure);
-    let mut pairs: Vec<Pair<'u>> = ours
-        .into_iter()
-        .filter_map(|(clause, (our_score, candidate))| {
-            let (their_score, target) = theirs.get(&clause)?;
-            Some(Pair {
-                clause,
+/// The functions of the target that serve a clause, the surest first.
+pub fn readings<'u>(
+    candidate: Tree<'u>,
+    target: Tree<'u>,
+    measure: &Measure<'_>,
+) -> Vec<Reading<'u>> {
+    let serving = candidate.serving(measure);
+    let mut readings: Vec<Reading<'u>> = Vec::new();
+    for (idx, unit) in target.units.iter().enumerate() {
+        let clauses = target.served_by(idx, measure);
+        if let Some((clause, _)) = clauses.first().filter(|_| unit.is_function) {
+            let candidate = serving.get(clause).map(|(_, unit)| *unit);
+            readings.push(Reading {
+                target: unit,
+                clauses,
                 candidate,
-                target,
-                score: our_score.min(*their_score),
-            })
-        })
-        .collect();
-    pairs.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.clause.cmp(&b.clause)));
-    pairs
+            });
+        }
+    }
+    let score = |reading: &Reading<'_>| reading.clauses[0].1;
+    readings.sort_by(|a, b| {
+        let by_place = || (&a.target.file, a.target.line).cmp(&(&b.target.file, b.target.line));
+        score(b).total_cmp(&score(a)).then_with(by_place)
+    });
+    readings
 }
 
 /// The identity of a difference, `target/module/kind-xxxxxxxx`. Lines of source and the candidate do not count.
@@ -162,16 +169,8 @@ pub fn named(unit: &Unit) -> String {
     }
 }
 
-/// One fact of a tree; of equal ones the first.
-struct Seen<'u> {
-    fact: &'u Fact,
-    unit: &'u Unit,
-    group: &'u str,
-    key: String,
-    /// Its tokens, the rare ones raised.
-    bag: Bag,
-    clauses: Vec<Scored>,
-}
+/// What stands around a thing counts for this part when two are held against each other.
+const AROUND: f64 = 0.5;
 
 impl<'u> Tree<'u> {
     fn seen(&self, measure: &Measure<'_>) -> Vec<Seen<'u>> {
@@ -248,15 +247,19 @@ impl<'u> Tree<'u> {
     /// The unit that serves each clause best.
     fn serving(&self, measure: &Measure<'_>) -> BTreeMap<usize, (f64, &'u Unit)> {
         let mut best: BTreeMap<usize, (f64, &'u Unit)> = BTreeMap::new();
-        let all = self.units.iter().zip(self.placement).zip(self.questions);
-        for ((unit, groups), question) in all {
-            for (clause, score) in measure.clauses.of_unit(question, groups) {
+        for (idx, unit) in self.units.iter().enumerate() {
+            for (clause, score) in self.served_by(idx, measure) {
                 if best.get(&clause).is_none_or(|(most, _)| score > *most) {
                     best.insert(clause, (score, unit));
                 }
             }
         }
         best
+    }
+
+    fn served_by(&self, idx: usize, measure: &Measure<'_>) -> Vec<Scored> {
+        let clauses = measure.clauses;
+        clauses.of_unit(&self.questions[idx], &self.placement[idx])
     }
 }
 
@@ -284,7 +287,11 @@ impl Seen<'_> {
         candidate: Option<Sight>,
         measure: &Measure<'_>,
     ) -> Found {
-        let best = self.clauses.first();
+        let mut clauses = self.clauses.clone();
+        if !measure.clauses.is_derivable(self.fact.kind, &clauses) {
+            clauses.clear();
+        }
+        let best = clauses.first();
         Found {
             kind: self.fact.kind,
             side,
@@ -296,101 +303,9 @@ impl Seen<'_> {
             key: self.key.clone(),
             target,
             candidate,
-            clauses: self.clauses.clone(),
+            clauses,
         }
     }
-
-    fn shares_clause(&self, other: &Seen<'_>) -> bool {
-        /// So many of the ranked clauses may be meant.
-        const MEANT: usize = 3;
-        let first = |clauses: &[Scored]| clauses[..clauses.len().min(MEANT)].to_vec();
-        let theirs = first(&other.clauses);
-        let is_theirs = |clause: usize| theirs.iter().any(|(their, _)| *their == clause);
-        first(&self.clauses)
-            .iter()
-            .any(|(clause, _)| is_theirs(*clause))
-    }
-}
-
-/// The same thing on the other side, if it is there.
-fn counterpart<'s, 'u>(
-    wanted: &Seen<'u>,
-    others: &'s [Seen<'u>],
-    measure: &Measure<'_>,
-) -> Option<&'s Seen<'u>> {
-    let mut best: Option<(&Seen<'_>, f64)> = None;
-    for other in others {
-        let alike = alike(wanted, other, measure.same);
-        if alike > best.map_or(0.0, |(_, most)| most) {
-            best = Some((other, alike));
-        }
-    }
-    best.map(|(other, _)| other)
-}
-
-/// How much two things are the same, 0 to 1; 0 when they are not.
-fn alike(wanted: &Seen<'_>, other: &Seen<'_>, same: f64) -> f64 {
-    let (kind, other_kind) = (wanted.fact.kind, other.fact.kind);
-    if kind.is_named() {
-        return f64::from(other_kind == kind && other.key == wanted.key);
-    }
-    let shares_clause = wanted.shares_clause(other);
-    if kind == FactKind::Handler {
-        let is_covered = other_kind == kind && covers(&other.fact.key, &wanted.fact.key);
-        let is_near = shares_clause || overlap(&wanted.bag, &other.bag) >= same;
-        return f64::from(is_covered && is_near);
-    }
-    if kind == FactKind::Effect {
-        let is_same = other_kind == kind && other.fact.key == wanted.fact.key && shares_clause;
-        return if is_same {
-            0.5 + overlap(&wanted.bag, &other.bag) / 2.0
-        } else {
-            0.0
-        };
-    }
-    if kind == FactKind::Limit && other_kind == kind {
-        let (ours, theirs) = (counted(&other.fact.key), counted(&wanted.fact.key));
-        let overlap = overlap(&wanted.bag, &other.bag);
-        let is_same = ours == theirs && wanted.shares_clause(other) && overlap >= BOUND;
-        return if is_same { overlap } else { 0.0 };
-    }
-    // Two numbers that bound the matter of one clause bound the same thing.
-    let is_bound = |seen: &Seen<'_>| seen.fact.value.is_some() && !seen.fact.kind.is_named();
-    let same_clause = match (wanted.clauses.first(), other.clauses.first()) {
-        (Some((our, _)), Some((their, _))) => our == their,
-        _ => false,
-    };
-    if is_bound(wanted) && is_bound(other) && same_clause {
-        let overlap = overlap(&wanted.bag, &other.bag);
-        return if overlap >= BOUND { overlap } else { 0.0 };
-    }
-    if !comparable(kind, other_kind) {
-        return 0.0;
-    }
-    if wanted.clauses.is_empty() {
-        return f64::from(other.key == wanted.key);
-    }
-    let overlap = overlap(&wanted.bag, &other.bag);
-    let least = match (shares_clause, kind) {
-        (true, _) => same,
-        // The name of a limit is general.
-        (false, FactKind::Limit) => return 0.0,
-        (false, _) => FAR * same,
-    };
-    if overlap >= least { overlap } else { 0.0 }
-}
-
-/// Bounds of one clause need this much in common.
-const BOUND: f64 = 0.15;
-/// What stands around a thing counts for this part when two are held against each other.
-const AROUND: f64 = 0.5;
-/// Two things of different clauses must be alike by this many times more.
-const FAR: f64 = 1.5;
-
-/// An error is the answer to a check; the rest is compared with its own kind.
-fn comparable(a: FactKind, b: FactKind) -> bool {
-    let branch = |kind| matches!(kind, FactKind::Error | FactKind::Check);
-    a == b || (branch(a) && branch(b))
 }
 
 /// Differing values of one thing: a limit's number, what a check compares with and how it ends, how a handler ends,
@@ -691,6 +606,27 @@ mod tests {
         );
         let all = "try:\n    decode_binary_content(x)\nexcept Exception:\n    raise\n";
         check(all, &handler("pass"), &[]);
+    }
+
+    #[test]
+    fn what_is_looked_at_before_an_effect_is_a_boundary() {
+        let remove = |before: &str, called: &str| {
+            format!("def remove_binary_content(path):\n{before}    path.unlink()\n{called}")
+        };
+        let look = "    if path.is_symlink():\n        return\n";
+        let differs = |candidate: &str, target: &str| {
+            let found = compared(candidate, target);
+            let mut effects = found.into_iter().filter(|it| it.contains(" effect "));
+            effects.next()
+        };
+        let found = differs(&remove("", ""), &remove(look, ""));
+        let expected = "differs effect t.py:4 c.py:2 tools.read.binary";
+        assert_eq!(found.as_deref(), Some(expected));
+        assert_eq!(differs(&remove(look, ""), &remove(look, "")), None);
+        // The look is in a function that calls it.
+        let caller =
+            "def all(path):\n    if not is_link(path):\n        remove_binary_content(path)\n";
+        assert_eq!(differs(&remove("", caller), &remove(look, "")), None);
     }
 
     #[test]

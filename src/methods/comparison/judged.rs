@@ -21,12 +21,14 @@ pub struct Cited {
     pub clauses: BTreeSet<ClauseId>,
 }
 
-/// A listed difference: where the target has it, and clauses from the likeliest on.
+/// What is listed of lines of the target, with clauses from the likeliest on.
 #[derive(Debug, Clone)]
 pub struct Listed<'d> {
+    /// Of a difference its id, of a function its name.
     pub id: &'d str,
     pub file: &'d str,
-    pub line: usize,
+    pub first_line: usize,
+    pub last_line: usize,
     pub clauses: Vec<&'d ClauseId>,
 }
 
@@ -34,24 +36,33 @@ pub struct Listed<'d> {
 pub struct Figures {
     /// Places that cases cite.
     pub n_places: usize,
-    /// Of these, with a listed difference at most [`NEAR`] lines away.
-    pub n_near: usize,
-    /// Of the places, those with a near difference that has a clause of the citing cases as its first, …
+    /// By the listed differences at most [`NEAR`] lines away.
+    pub by_differences: Met,
+    /// By the function that the place stands in.
+    pub by_functions: Met,
+    /// The first differences in an order of lots.
+    pub by_lot: Sampled,
+    /// The first differences as they are listed, the surest first.
+    pub surest: Sampled,
+}
+
+/// How the cited places are met by what is listed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Met {
+    /// Places of which something is listed.
+    pub n_listed: usize,
+    /// Places with a clause of the citing cases as the first of something that is listed there, …
     pub n_first: usize,
     /// … among its first three, …
     pub n_among_3: usize,
     /// … and among its first ten.
     pub n_among_10: usize,
-    /// Of the places, those with a near difference that has a clause of the same feature among its first three.
+    /// Places with a clause of the same feature among the first three.
     pub n_feature_among_3: usize,
-    /// The mean over the places of 1 ÷ the best rank of such a clause, 0 where it is not among the ten.
+    /// The mean over all places of 1 ÷ the best rank of such a clause, 0 where it is not among the ten.
     pub reciprocal_rank: Option<f64>,
-    /// Listed near a place that has any: the mean. The more are listed, the more easily one of them is right.
-    pub listed_near: Option<f64>,
-    /// The first differences in an order of lots.
-    pub by_lot: Sampled,
-    /// The first differences as they are listed, the surest first.
-    pub surest: Sampled,
+    /// What is listed at a place of which something is: the mean. The more there is, the more easily one is right.
+    pub mean_listed: Option<f64>,
 }
 
 /// Differences of which people judged some.
@@ -101,63 +112,80 @@ pub fn cited<'s>(
         .collect()
 }
 
-/// `listed`: the surest first, without what follows from no clause.
-pub fn figures(cited: &[Cited], listed: &[Listed<'_>], judgements: &[Judgement]) -> Figures {
-    let mut figures = Figures {
+/// `differences`: the surest first, without what follows from no clause; `functions`: all those of the target that serve
+/// a clause.
+pub fn figures(
+    cited: &[Cited],
+    differences: &[Listed<'_>],
+    functions: &[Listed<'_>],
+    judgements: &[Judgement],
+) -> Figures {
+    let near = |place: &Cited| {
+        let is_near = |one: &&Listed<'_>| {
+            one.file == place.file
+                && one.first_line <= place.line + NEAR
+                && place.line <= one.last_line + NEAR
+        };
+        differences.iter().filter(is_near).collect()
+    };
+    let around = |place: &Cited| {
+        let is_around = |one: &&Listed<'_>| {
+            one.file == place.file && (one.first_line..=one.last_line).contains(&place.line)
+        };
+        let inner = functions.iter().filter(is_around);
+        let inner = inner.min_by_key(|one| one.last_line - one.first_line);
+        inner.into_iter().collect()
+    };
+    let mut by_lot: Vec<(String, &Listed<'_>)> = differences
+        .iter()
+        .map(|one| (digest::of([one.id]), one))
+        .collect();
+    by_lot.sort_by(|a, b| a.0.cmp(&b.0));
+    Figures {
         n_places: cited.len(),
-        n_near: 0,
+        by_differences: met(cited, &near),
+        by_functions: met(cited, &around),
+        by_lot: sampled(by_lot.into_iter().map(|(_, one)| one), judgements),
+        surest: sampled(differences.iter(), judgements),
+    }
+}
+
+fn met<'l>(cited: &[Cited], listed_at: &dyn Fn(&Cited) -> Vec<&'l Listed<'l>>) -> Met {
+    let mut met = Met {
+        n_listed: 0,
         n_first: 0,
         n_among_3: 0,
         n_among_10: 0,
         n_feature_among_3: 0,
         reciprocal_rank: None,
-        listed_near: None,
-        by_lot: Sampled::default(),
-        surest: sampled(listed.iter(), judgements),
+        mean_listed: None,
     };
-    let (mut reciprocal, mut n_listed_near) = (0.0, 0);
+    let (mut reciprocal, mut n_there) = (0.0, 0);
     for place in cited {
-        let near: Vec<&Listed<'_>> = listed
-            .iter()
-            .filter(|one| one.file == place.file && one.line.abs_diff(place.line) <= NEAR)
-            .collect();
-        figures.n_near += usize::from(!near.is_empty());
-        n_listed_near += near.len();
-        let rank = near
-            .iter()
-            .filter_map(|one| {
-                let is_cited = |clause: &&ClauseId| place.clauses.contains(*clause);
-                one.clauses.iter().take(10).position(is_cited)
-            })
-            .min();
-        if let Some(rank) = rank {
-            figures.n_first += usize::from(rank == 0);
-            figures.n_among_3 += usize::from(rank < 3);
-            figures.n_among_10 += 1;
+        let listed = listed_at(place);
+        met.n_listed += usize::from(!listed.is_empty());
+        n_there += listed.len();
+        let is_cited = |clause: &&ClauseId| place.clauses.contains(*clause);
+        let ranks = listed.iter();
+        let ranks = ranks.filter_map(|one| one.clauses.iter().take(10).position(is_cited));
+        if let Some(rank) = ranks.min() {
+            met.n_first += usize::from(rank == 0);
+            met.n_among_3 += usize::from(rank < 3);
+            met.n_among_10 += 1;
             reciprocal += 1.0 / (rank + 1) as f64;
         }
         let is_of_feature = |clause: &&ClauseId| {
             let feature = feature_of(clause);
-            place
-                .clauses
-                .iter()
-                .any(|cited| feature_of(cited) == feature)
+            let mut cited = place.clauses.iter();
+            cited.any(|cited| feature_of(cited) == feature)
         };
-        let has_feature = near
-            .iter()
-            .any(|one| one.clauses.iter().take(3).any(is_of_feature));
-        figures.n_feature_among_3 += usize::from(has_feature);
+        let has_feature = |one: &&Listed<'_>| one.clauses.iter().take(3).any(is_of_feature);
+        met.n_feature_among_3 += usize::from(listed.iter().any(has_feature));
     }
     let mean = |sum: f64, n: usize| (n > 0).then(|| (sum / n as f64 * 1000.0).round() / 1000.0);
-    figures.reciprocal_rank = mean(reciprocal, cited.len());
-    figures.listed_near = mean(n_listed_near as f64, figures.n_near);
-    let mut by_lot: Vec<(String, &Listed<'_>)> = listed
-        .iter()
-        .map(|one| (digest::of([one.id]), one))
-        .collect();
-    by_lot.sort_by(|a, b| a.0.cmp(&b.0));
-    figures.by_lot = sampled(by_lot.into_iter().map(|(_, one)| one), judgements);
-    figures
+    met.reciprocal_rank = mean(reciprocal, cited.len());
+    met.mean_listed = mean(n_there as f64, met.n_listed);
+    met
 }
 
 fn sampled<'l>(listed: impl Iterator<Item = &'l Listed<'l>>, judgements: &[Judgement]) -> Sampled {
@@ -212,17 +240,23 @@ mod tests {
             line,
             clauses: BTreeSet::from([ids[of].clone()]),
         };
-        let listed = |id, line, order: &[usize]| Listed {
+        let listed = |id, first_line, last_line, order: &[usize]| Listed {
             id,
             file: "a.py",
-            line,
+            first_line,
+            last_line,
             clauses: order.iter().map(|at| &ids[*at]).collect(),
         };
         let places = [place(10, 0), place(50, 0), place(100, 2)];
         let all = [
-            listed("x", 12, &[2, 0]),
-            listed("y", 18, &[1]),
-            listed("z", 59, &[0]),
+            listed("x", 12, 12, &[2, 0]),
+            listed("y", 18, 18, &[1]),
+            listed("z", 59, 59, &[0]),
+        ];
+        let functions = [
+            listed("outer", 1, 120, &[1, 2]),
+            listed("inner", 49, 50, &[0]),
+            listed("after", 51, 60, &[2]),
         ];
         let judged = |difference: &str, of: usize, right| Judgement {
             difference: difference.to_owned(),
@@ -235,12 +269,17 @@ mod tests {
             judged("y", 0, true),
             judged("z", 0, true),
         ];
-        let figures = figures(&places, &all, &judgements);
-        assert_eq!((figures.n_places, figures.n_near), (3, 1));
-        assert_eq!((figures.n_first, figures.n_among_3), (0, 1));
-        assert_eq!(figures.n_feature_among_3, 1);
-        assert_eq!(figures.reciprocal_rank, Some(0.167));
-        assert_eq!(figures.listed_near, Some(2.0));
+        let figures = figures(&places, &all, &functions, &judgements);
+        let near = &figures.by_differences;
+        assert_eq!((figures.n_places, near.n_listed), (3, 1));
+        assert_eq!((near.n_first, near.n_among_3), (0, 1));
+        assert_eq!(near.n_feature_among_3, 1);
+        assert_eq!(near.reciprocal_rank, Some(0.167));
+        assert_eq!(near.mean_listed, Some(2.0));
+        let inside = &figures.by_functions;
+        assert_eq!((inside.n_listed, inside.n_first), (3, 1));
+        assert_eq!(inside.n_among_3, 2);
+        assert_eq!(inside.mean_listed, Some(1.0));
         let sample = &figures.surest;
         assert_eq!((sample.n, sample.n_judged, sample.n_right), (3, 2, 1));
         assert_eq!(sample.waiting, ["y"]);

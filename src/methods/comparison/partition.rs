@@ -12,9 +12,10 @@ use globset::Glob;
 use serde::{Deserialize, Serialize};
 
 use super::aliases::Aliases;
-use super::attribution::{ClauseWeights, bag_of, feature_of};
+use super::attribution::feature_of;
 use super::source::Unit;
 use super::tokens::{Bag, Words};
+use crate::domain::clause::Clause;
 use crate::domain::difference::{FactKind, OUTSIDE};
 use crate::domain::document::Document;
 
@@ -92,12 +93,12 @@ const N_GROUPS: usize = 3;
 const N_BECAUSE: usize = 4;
 
 impl<'d> Features<'d> {
-    pub fn of(document: &Document, words: &'d Words<'d>, weights: &ClauseWeights) -> Self {
+    pub fn of(document: &Document, words: &'d Words<'d>) -> Self {
         let mut counted: BTreeMap<String, Bag> = BTreeMap::new();
         for clause in document.clauses() {
             let feature = feature_of(&clause.id);
             let bag = counted.entry(feature.clone()).or_default();
-            for (token, weight) in bag_of(clause, words, weights) {
+            for (token, weight) in tokens_of(clause, words) {
                 *bag.entry(token).or_default() += weight;
             }
             let name = feature.split('.').nth(1).unwrap_or_default();
@@ -254,6 +255,21 @@ impl<'d> Features<'d> {
     }
 }
 
+/// The tokens of a clause, each with its greatest weight: a feature has what its clauses share, not what one repeats.
+fn tokens_of(clause: &Clause, words: &Words<'_>) -> Bag {
+    let mut bag = Bag::new();
+    for (text, weight) in [
+        (clause.id.as_str().replace('.', " ").as_str(), 1.8),
+        (&clause.syntax, 1.1),
+        (&clause.meaning, 1.0),
+        // It mentions the matter of other clauses too.
+        (&clause.behaviour, 0.8),
+    ] {
+        words.add(&mut bag, text, weight);
+    }
+    bag
+}
+
 impl Corrections {
     /// Puts the groups that a person wrote in place of what was calculated for the tree of this name; a later
     /// correction decides over an earlier one. Returns which units it was.
@@ -321,13 +337,6 @@ mod tests {
         number: 2.0,
         flag: 3.0,
     };
-    const CLAUSE: ClauseWeights = ClauseWeights {
-        id: 2.0,
-        syntax: 2.0,
-        meaning: 1.0,
-        behaviour: 1.0,
-        length: 0.0,
-    };
     const EVIDENCE: Evidence = Evidence {
         file: 2.0,
         definition: 3.0,
@@ -369,7 +378,7 @@ mod tests {
     fn a_unit_goes_to_its_features_else_with_its_file_else_outside() {
         let aliases: Aliases = toml::from_str("[tools]\nread = [\"ViewFile\"]\n").expect("parses");
         let words = Words::new(&BTreeMap::new(), &WEIGHTS);
-        let features = Features::of(&document(), &words, &CLAUSE);
+        let features = Features::of(&document(), &words);
         let check = |file: &str, text: &str, expected: &[&[&str]]| {
             let units = units(Path::new(file), text, &|_| false);
             let placement = features.place(&units, &aliases, &EVIDENCE);
@@ -400,7 +409,7 @@ mod tests {
     #[test]
     fn a_person_decides_over_what_was_calculated() {
         let words = Words::new(&BTreeMap::new(), &WEIGHTS);
-        let features = Features::of(&document(), &words, &CLAUSE);
+        let features = Features::of(&document(), &words);
         let units = units(
             Path::new("a/b.py"),
             "def grep():\n    pass\n\ndef todo():\n    pass\n",
@@ -440,7 +449,7 @@ mod tests {
     #[test]
     fn the_order_of_units_changes_nothing() {
         let words = Words::new(&BTreeMap::new(), &WEIGHTS);
-        let features = Features::of(&document(), &words, &CLAUSE);
+        let features = Features::of(&document(), &words);
         let text = "def grep():\n    pass\n\ndef todo_list():\n    pass\n";
         let mut units = units(Path::new("a.py"), text, &|_| false);
         let forward = features.place(&units, &Aliases::default(), &EVIDENCE);

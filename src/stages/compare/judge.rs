@@ -1,8 +1,10 @@
 //! The differences of a comparison against what people found by reading the same two sources.
 
+use super::summary::split;
 use crate::domain::case::Method;
 use crate::domain::difference::{Difference, Side};
 use crate::methods::comparison::attribution::{Clauses, Scored};
+use crate::methods::comparison::differences::Reading;
 use crate::methods::comparison::judged::{self, Figures, Listed};
 use crate::stages::{Context, Failure, Result};
 use crate::storage::{judged_differences, suite};
@@ -12,6 +14,7 @@ pub fn figures(
     context: &Context,
     (candidate, target): (&str, &str),
     listed: &[(Difference, Vec<Scored>)],
+    readings: &[Reading<'_>],
     clauses: &Clauses<'_>,
 ) -> Result<Figures> {
     let project = &context.project;
@@ -29,21 +32,45 @@ pub fn figures(
         ))
         .hint("the names are those in `origin.sources` of cases; --target-name says what the target is called"));
     }
-    let listed: Vec<Listed<'_>> = listed
+    let ids = |ranked: &[Scored]| {
+        ranked
+            .iter()
+            .map(|(clause, _)| clauses.id(*clause))
+            .collect()
+    };
+    let differences: Vec<Listed<'_>> = listed
         .iter()
         .filter(|(difference, ranked)| difference.side != Side::Extra && !ranked.is_empty())
         .filter_map(|(difference, ranked)| {
-            let (file, line) = difference.target.as_ref()?.place.rsplit_once(':')?;
+            let (file, line) = split(&difference.target.as_ref()?.place)?;
             Some(Listed {
                 id: &difference.id,
                 file,
-                line: line.parse().ok()?,
-                clauses: ranked
-                    .iter()
-                    .map(|(clause, _)| clauses.id(*clause))
-                    .collect(),
+                first_line: line,
+                last_line: line,
+                clauses: ids(ranked),
             })
         })
         .collect();
-    Ok(judged::figures(&cited, &listed, &judgements))
+    let places: Vec<String> = readings.iter().map(|it| it.target.place()).collect();
+    let functions: Vec<Listed<'_>> = readings
+        .iter()
+        .zip(&places)
+        .filter_map(|(reading, place)| {
+            let (file, line) = split(place)?;
+            Some(Listed {
+                id: &reading.target.name,
+                file,
+                first_line: line,
+                last_line: line + reading.target.n_lines.saturating_sub(1),
+                clauses: ids(&reading.clauses),
+            })
+        })
+        .collect();
+    Ok(judged::figures(
+        &cited,
+        &differences,
+        &functions,
+        &judgements,
+    ))
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 
-pub use summary::{Module, PairShown, Part, Placed, Summary};
+pub use summary::{Module, Part, Placed, ReadingShown, Summary};
 
 use super::{Classify, Context, Failure, Kind, Result};
 use crate::domain::candidate::Source;
@@ -93,7 +93,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     let ours = units(&candidate_root, &skip)?;
     let theirs = units(&config.target, &skip)?;
     let words = Words::new(&settings.words, &settings.weights);
-    let features = Features::of(&document, &words, &settings.attribution.clause);
+    let features = Features::of(&document, &words);
     if let Some(group) = config.corrections.unknown(&features) {
         return Err(Failure::settings(format!(
             "pipeline/partition.toml: {group} is no feature of the document"
@@ -144,9 +144,11 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     // What is seen twice in the same words is one difference.
     let mut known = BTreeSet::new();
     listed.retain(|(difference, _)| known.insert(difference.id.clone()));
+    let readings = differences::readings(our_tree, their_tree, &measure);
     let judged = if config.judge {
         let names = (candidate.name.as_str(), target_name.as_str());
-        Some(judge::figures(context, names, &listed, &clauses)?)
+        let clauses = &clauses;
+        Some(judge::figures(context, names, &listed, &readings, clauses)?)
     } else {
         None
     };
@@ -170,7 +172,6 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     context.progress.end(&format!(
         "{n_traced} differences follow from a clause, {n_new} of them new"
     ));
-    let pairs = differences::pairs(our_tree, their_tree, &measure);
     let summary = Summary {
         candidate: candidate.name.clone(),
         target: target_name,
@@ -178,10 +179,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         partition: summary::placed("candidate", our_tree, &our_corrected)
             .chain(summary::placed("target", their_tree, &their_corrected))
             .collect(),
-        pairs: pairs
-            .iter()
-            .map(|pair| PairShown::of(pair, &clauses))
-            .collect(),
+        readings: summary::readings(&readings, &differences, &clauses),
         n_traced,
         n_new,
         n_further,

@@ -1,4 +1,4 @@
-//! What a comparison tells: groups, placed units, pairs of functions, and differences in words.
+//! What a comparison tells: groups, placed units, functions to read beside each other, and differences in words.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,9 +8,10 @@ use crate::domain::clause::ClauseId;
 use crate::domain::difference::{Difference, OUTSIDE, Side, Sight, Trace};
 use crate::domain::visible::{shortened, visible_line};
 use crate::methods::comparison::attribution::Clauses;
-use crate::methods::comparison::differences::{self, Found, Pair, Tree, named};
+use crate::methods::comparison::differences::{self, Found, Reading, Tree, named};
 use crate::methods::comparison::judged::Figures;
 use crate::methods::comparison::partition::{Features, Group};
+use crate::methods::comparison::source::Unit;
 
 #[derive(Debug, Serialize)]
 pub struct Summary {
@@ -20,8 +21,8 @@ pub struct Summary {
     pub modules: Vec<Module>,
     /// Every unit of both trees with its groups.
     pub partition: Vec<Placed>,
-    /// Functions of both trees that serve the same clause, the surest first.
-    pub pairs: Vec<PairShown>,
+    /// Functions of the target that serve a clause, each with the candidate's, the surest first.
+    pub readings: Vec<ReadingShown>,
     /// The traced ones first, the best first; extras are last.
     pub differences: Vec<Difference>,
     /// Traced, and stored for review.
@@ -72,29 +73,62 @@ pub struct Placed {
     pub is_corrected: bool,
 }
 
-/// Functions that serve the same clause.
+/// Functions to read beside each other.
 #[derive(Debug, Serialize)]
-pub struct PairShown {
-    pub clause: ClauseId,
+pub struct ReadingShown {
     /// `path:line name` of each.
-    pub candidate: String,
     pub target: String,
+    pub candidate: Option<String>,
+    pub n_lines: usize,
+    /// The clauses that the target's function serves, the best first.
+    pub clauses: Vec<ClauseId>,
+    /// The certainty of the first, 0 to 1.
     pub score: f64,
+    /// Listed differences in these lines, by their ids.
+    pub differences: Vec<String>,
 }
 
-impl PairShown {
-    pub fn of(pair: &Pair<'_>, clauses: &Clauses<'_>) -> Self {
-        let shown = |unit| {
-            let unit: &crate::methods::comparison::source::Unit = unit;
-            visible_line(&format!("{} {}", unit.place(), named(unit))).into_owned()
-        };
-        Self {
-            clause: clauses.id(pair.clause).clone(),
-            candidate: shown(pair.candidate),
-            target: shown(pair.target),
-            score: rounded(pair.score),
+/// The functions to read, with the listed differences that are traced.
+pub fn readings(
+    readings: &[Reading<'_>],
+    differences: &[Difference],
+    clauses: &Clauses<'_>,
+) -> Vec<ReadingShown> {
+    let mut by_file: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
+    for difference in differences.iter().filter(|it| it.trace.is_some()) {
+        let place = difference.target.as_ref().map(|it| it.place.as_str());
+        if let Some((file, line)) = place.and_then(split) {
+            by_file
+                .entry(file)
+                .or_default()
+                .push((line, &difference.id));
         }
     }
+    let shown =
+        |unit: &Unit| visible_line(&format!("{} {}", unit.place(), named(unit))).into_owned();
+    let of = |reading: &Reading<'_>| {
+        let n_lines = reading.target.n_lines;
+        let place = visible_line(&reading.target.place()).into_owned();
+        let (file, first) = split(&place).expect("a unit has a line");
+        let inside = by_file.get(file).into_iter().flatten();
+        let inside = inside.filter(|(line, _)| (first..first + n_lines).contains(line));
+        let proposed = reading.clauses.iter().take(1 + N_OTHERS);
+        ReadingShown {
+            target: shown(reading.target),
+            candidate: reading.candidate.map(shown),
+            n_lines,
+            clauses: proposed.map(|(it, _)| clauses.id(*it).clone()).collect(),
+            score: rounded(reading.clauses[0].1),
+            differences: inside.map(|(_, id)| (*id).to_owned()).collect(),
+        }
+    };
+    readings.iter().map(of).collect()
+}
+
+/// `path:line`, in its parts.
+pub(super) fn split(place: &str) -> Option<(&str, usize)> {
+    let (file, line) = place.rsplit_once(':')?;
+    Some((file, line.parse().ok()?))
 }
 
 /// Characters of a message that are kept; what a harness says in more is not said in one error.

@@ -63,7 +63,8 @@ pub fn read(
     Ok(files)
 }
 
-/// `name@version` from the folder of an unpacked wheel, else the folder's own name.
+/// `name@version` from the folder of an unpacked wheel or from `package.json` (without the scope), else the folder's own
+/// name.
 pub fn name(folder: &Path) -> String {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut packed: Vec<String> = entries
@@ -74,7 +75,8 @@ pub fn name(folder: &Path) -> String {
         })
         .collect();
     packed.sort();
-    packed.into_iter().next().unwrap_or_else(|| {
+    let packed = packed.into_iter().next();
+    packed.or_else(|| of_package(folder)).unwrap_or_else(|| {
         let whole = folder.canonicalize();
         let whole = whole.as_deref().unwrap_or(folder);
         whole
@@ -83,6 +85,18 @@ pub fn name(folder: &Path) -> String {
             .to_string_lossy()
             .into_owned()
     })
+}
+
+fn of_package(folder: &Path) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Package {
+        name: String,
+        version: String,
+    }
+    let text = std::fs::read_to_string(folder.join("package.json")).ok()?;
+    let package: Package = serde_json::from_str(&text).ok()?;
+    let name = package.name.rsplit('/').next().unwrap_or_default();
+    Some(format!("{name}@{}", package.version))
 }
 
 #[cfg(test)]
@@ -120,5 +134,15 @@ mod tests {
             read(folder.path(), &["rs"], &skip),
             Err(SourceTreeError::Empty { .. })
         ));
+    }
+
+    #[test]
+    fn a_package_of_npm_says_its_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let package = folder.path().join("package.json");
+        std::fs::write(&package, r#"{"name": "@scope/tool", "version": "1.2.3"}"#).expect("writes");
+        assert_eq!(name(folder.path()), "tool@1.2.3");
+        std::fs::write(&package, "{}").expect("writes");
+        assert_ne!(name(folder.path()), "tool@1.2.3");
     }
 }

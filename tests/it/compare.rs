@@ -350,6 +350,10 @@ fn a_bundle_is_compared_module_by_module_without_packages_of_others() {
          others: ${path}`);\n}\n\n// packages/core/src/tools/read-file.ts\nvar ReadFile = class extends Tool {\n  \
          run(path) {\n    throw new Error(`binary file: ${path}`);\n  }\n};\n// packages/core/src/x.ts\nvar x = 1;\n",
     );
+    project.write(
+        "elsewhere/bundle/package.json",
+        r#"{"name": "@others/harness", "version": "3.1.0"}"#,
+    );
     let args = &[
         "compare",
         "--candidate",
@@ -358,6 +362,7 @@ fn a_bundle_is_compared_module_by_module_without_packages_of_others() {
         "elsewhere/bundle",
     ];
     let summary = project.json(args);
+    assert_eq!(summary["target"], "harness@3.1.0");
     let all = summary["differences"].as_array().expect("a list");
     let binary = all.iter().find(|one| one["target"]["place"] == "cli.js:10");
     let binary = binary.unwrap_or_else(|| panic!("{summary:#}"));

@@ -10,7 +10,7 @@ use super::aliases::Aliases;
 use super::attribution::{Clauses, Scored, feature_of};
 use super::calls::Calls;
 use super::effects::looks;
-use super::likeness::{Seen, counterpart};
+use super::likeness::{Seen, counterpart, is_comparable};
 use super::limits::amount;
 use super::partition::Group;
 use super::source::{Fact, Unit};
@@ -208,6 +208,10 @@ impl<'u> Tree<'u> {
                     if fact.kind != FactKind::Limit {
                         measure.words.add(&mut bag, &fact.around, AROUND);
                     }
+                    if fact.kind == FactKind::Effect {
+                        measure.words.add(&mut bag, &fact.shown, AROUND);
+                        measure.words.add(&mut bag, &unit.name, AROUND);
+                    }
                     for (token, weight) in &mut bag {
                         *weight *= measure.clauses.rarity(token);
                     }
@@ -317,7 +321,7 @@ fn differing(
     measure: &Measure<'_>,
 ) -> Option<Found> {
     let (our_fact, their_fact) = (our.fact, their.fact);
-    if our_fact.is_weak {
+    if our_fact.is_weak || !is_comparable(our, their) {
         return None;
     }
     let (ours, theirs) = match their_fact.kind {

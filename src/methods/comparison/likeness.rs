@@ -46,6 +46,14 @@ pub(super) fn counterpart<'s, 'u>(
     best.map(|(other, _)| other)
 }
 
+/// Whether two things that are the same may differ: they follow from one clause, and have more than that in common. Half
+/// of all handlers catch the same few exceptions.
+pub(super) fn is_comparable(our: &Seen<'_>, their: &Seen<'_>) -> bool {
+    let first = |seen: &Seen<'_>| seen.clauses.first().map(|(clause, _)| *clause);
+    our.fact.kind.is_named()
+        || (first(our) == first(their) && overlap(&our.bag, &their.bag) >= BOUND)
+}
+
 /// How much two things are the same, 0 to 1; 0 when they are not.
 fn alike(wanted: &Seen<'_>, other: &Seen<'_>, same: f64) -> f64 {
     let (kind, other_kind) = (wanted.fact.kind, other.fact.kind);
@@ -55,8 +63,13 @@ fn alike(wanted: &Seen<'_>, other: &Seen<'_>, same: f64) -> f64 {
     let shares_clause = wanted.shares_clause(other);
     if kind == FactKind::Handler {
         let is_covered = other_kind == kind && covers(&other.fact.key, &wanted.fact.key);
-        let is_near = shares_clause || overlap(&wanted.bag, &other.bag) >= same;
-        return f64::from(is_covered && is_near);
+        let overlap = overlap(&wanted.bag, &other.bag);
+        let is_near = overlap >= if shares_clause { BOUND } else { same };
+        return if is_covered && is_near {
+            0.5 + overlap / 2.0
+        } else {
+            0.0
+        };
     }
     if kind == FactKind::Effect {
         let is_same = other_kind == kind && other.fact.key == wanted.fact.key && shares_clause;

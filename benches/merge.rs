@@ -46,12 +46,12 @@ fn eight_shards() {
     // Installs the reference, and leaves durations by which units are dealt and ordered.
     pipeline(root, &one("warm"));
     let remove = |name: &str| std::fs::remove_dir_all(root.join(name)).expect("removes");
-    let mut one_run = || {
+    let one_run = || {
         let took = pipeline(root, &one("one"));
         remove("data/runs/one");
         took.cpu_s
     };
-    let mut many = || {
+    let many = || {
         let plan = [
             "plan",
             "--shards",

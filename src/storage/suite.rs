@@ -17,14 +17,33 @@ pub fn read(cases: &Path) -> Result<Suite, Vec<Finding>> {
     }
 }
 
+/// Reads the cases of these ids and no others; one that has no file is left out.
+pub fn read_some<'a>(
+    cases: &Path,
+    ids: impl Iterator<Item = &'a CaseId>,
+) -> Result<Suite, Vec<Finding>> {
+    let files = ids.map(|id| cases.join(format!("{id}.toml")));
+    match parsed(cases, files.filter(|file| file.is_file())) {
+        (suite, findings) if findings.is_empty() => Ok(suite),
+        (_, findings) => Err(findings),
+    }
+}
+
 /// The cases below the folder that can be read, and what is wrong with the others.
 pub fn read_what_can_be(cases: &Path) -> (Suite, Vec<Finding>) {
     let mut files = Vec::new();
-    let mut findings = Vec::new();
-    if let Err(error) = collect(cases, &mut files) {
-        findings.push(Finding::new(Place::new(cases, 1), error.to_string()));
-    }
+    let collected = collect(cases, &mut files);
     files.sort();
+    let (suite, mut findings) = parsed(cases, files.into_iter());
+    if let Err(error) = collected {
+        let finding = Finding::new(Place::new(cases, 1), error.to_string());
+        findings.insert(0, finding);
+    }
+    (suite, findings)
+}
+
+fn parsed(cases: &Path, files: impl Iterator<Item = PathBuf>) -> (Suite, Vec<Finding>) {
+    let mut findings = Vec::new();
     let mut parsed = Vec::new();
     for file in files {
         let text = match std::fs::read_to_string(&file) {

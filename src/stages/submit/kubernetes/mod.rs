@@ -2,6 +2,7 @@
 //! follower's. Never run on a live cluster: the manifest is held by its types, the rest by a server that a test plays.
 
 mod manifest;
+mod pods;
 mod seen;
 
 use std::collections::BTreeSet;

@@ -1,26 +1,14 @@
-//! What Jobs and Pods say of themselves, in the words of shards, and what to type.
+//! What Jobs say of themselves, in the words of shards, and what to type.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use k8s_openapi::api::core::v1::Pod;
 
 use super::super::engine::Seen;
 use super::manifest::shards;
+use super::pods::{self, JOB_NAME, name_of, said};
 use crate::domain::shard::ranges;
-use crate::domain::visible::{shortened, visible_line};
-
-const INDEX: &str = "batch.kubernetes.io/job-completion-index";
-const JOB_NAME: &str = "batch.kubernetes.io/job-name";
-/// Reasons for which a container waits whose image does not come.
-const NO_IMAGE: [&str; 4] = [
-    "ErrImagePull",
-    "ImagePullBackOff",
-    "InvalidImageName",
-    "ErrImageNeverPull",
-];
-/// So much of what the cluster says is told.
-const SHOWN_CHARS: usize = 300;
 
 /// Shards of a Job that wait or run; none when it is over.
 pub(super) fn unfinished(job: &Job) -> BTreeSet<u32> {
@@ -78,7 +66,7 @@ pub(super) fn seen(namespace: &str, jobs: &[Job], pods: &[Pod]) -> Seen {
         .flat_map(|job| of_a_job(namespace, job))
         .collect();
     for pod in pods {
-        let Some((job, shard)) = shard(pod, &of_job) else {
+        let Some((job, shard)) = pods::shard(pod, &of_job) else {
             continue;
         };
         let phase = pod
@@ -88,7 +76,7 @@ pub(super) fn seen(namespace: &str, jobs: &[Job], pods: &[Pod]) -> Seen {
         if phase == Some("Running") && unfinished.contains(&shard) {
             running.insert(shard);
         }
-        obstacles.extend(of_a_pod(namespace, job, pod, shard));
+        obstacles.extend(pods::obstacles(namespace, job, pod, shard));
     }
     Seen {
         n_running: running.len(),
@@ -140,110 +128,11 @@ fn of_a_job(namespace: &str, job: &Job) -> Vec<String> {
     told
 }
 
-/// The Job of a Pod, and its shard.
-fn shard<'a>(pod: &'a Pod, of_job: &BTreeMap<&str, Vec<u32>>) -> Option<(&'a str, u32)> {
-    let labels = pod.metadata.labels.as_ref()?;
-    let annotations = pod.metadata.annotations.as_ref();
-    let index = labels.get(INDEX).or_else(|| annotations?.get(INDEX))?;
-    let job = labels.get(JOB_NAME)?.as_str();
-    let shard = of_job.get(job)?.get(index.parse::<usize>().ok()?)?;
-    Some((job, *shard))
-}
-
-fn of_a_pod(namespace: &str, job: &str, pod: &Pod, shard: u32) -> Vec<String> {
-    let name = name_of(&pod.metadata.name);
-    let describe = format!("kubectl describe pod {name} -n {namespace}");
-    let Some(status) = &pod.status else {
-        return Vec::new();
-    };
-    let phase = status.phase.as_deref();
-    let mut told = Vec::new();
-    for condition in status.conditions.iter().flatten() {
-        let said = said(condition.reason.as_deref(), condition.message.as_deref());
-        match (condition.type_.as_str(), condition.status.as_str()) {
-            ("PodScheduled", "False") if phase == Some("Pending") => told.push(format!(
-                "shard {shard} finds no node ({said}); it waits until one is free; more: {describe}"
-            )),
-            ("DisruptionTarget", "True") => told.push(format!(
-                "the Pod of shard {shard} was taken from its node ({said}); another one goes on, nothing is to be typed"
-            )),
-            _ => {}
-        }
-    }
-    if phase == Some("Failed") && status.reason.as_deref() == Some("Evicted") {
-        told.push(format!(
-            "the Pod of shard {shard} was evicted ({}); another one goes on; more: {describe}",
-            said(None, status.message.as_deref())
-        ));
-    }
-    if pod.metadata.deletion_timestamp.is_some() && phase == Some("Running") {
-        told.push(format!(
-            "Pod {name} of shard {shard} is being ended, and no other one begins before that; when its node is lost an \
-             administrator types: kubectl delete pod {name} -n {namespace} --force --grace-period=0"
-        ));
-    }
-    let containers = status.container_statuses.iter().flatten();
-    told.extend(containers.filter_map(|one| of_a_container(one, namespace, job, name, shard)));
-    told
-}
-
-fn of_a_container(
-    container: &ContainerStatus,
-    namespace: &str,
-    job: &str,
-    pod: &str,
-    shard: u32,
-) -> Option<String> {
-    let state = container.state.as_ref()?;
-    if let Some(waiting) = &state.waiting {
-        let reason = waiting.reason.as_deref().unwrap_or_default();
-        let said = said(Some(reason), waiting.message.as_deref());
-        return match reason {
-            _ if NO_IMAGE.contains(&reason) => Some(format!(
-                "the image of shard {shard} cannot be had ({said}); type: kubectl delete job {job} -n {namespace}, and \
-                 submit again with another --image"
-            )),
-            "ContainerCreating" | "PodInitializing" | "" => None,
-            _ => Some(format!(
-                "the container of shard {shard} does not start ({said}); more: kubectl describe pod {pod} -n {namespace}"
-            )),
-        };
-    }
-    let ended = state.terminated.as_ref()?;
-    let logs = format!("kubectl logs {pod} -n {namespace}");
-    match (ended.exit_code, ended.reason.as_deref()) {
-        (0, _) => None,
-        (78, _) => Some(format!(
-            "shard {shard} can never be run there (exit code 78): program, image, suite or candidates are not those of \
-             the plan; its words: {logs}"
-        )),
-        (code, Some("OOMKilled")) => Some(format!(
-            "shard {shard} took more memory than its node has (exit code {code}); submit with fewer --cpus"
-        )),
-        (code, _) => Some(format!(
-            "shard {shard} ended with exit code {code}; its words: {logs}"
-        )),
-    }
-}
-
-fn name_of(name: &Option<String>) -> &str {
-    name.as_deref().unwrap_or_default()
-}
-
-/// A reason and a message of the cluster, on one line.
-fn said(reason: Option<&str>, message: Option<&str>) -> String {
-    let parts = [reason, message]
-        .into_iter()
-        .flatten()
-        .filter(|part| !part.is_empty());
-    let text = parts.collect::<Vec<_>>().join(": ");
-    shortened(&visible_line(&text), SHOWN_CHARS).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
+    use super::super::pods::INDEX;
     use super::*;
 
     /// The Job `plan-1` of the shards 3, 5, 7 and 8.
@@ -310,107 +199,10 @@ mod tests {
             let odd = job(false, json!({ "completedIndexes": odd }));
             assert_eq!(succeeded(&odd), [] as [u32; 0]);
         }
-    }
-
-    #[test]
-    fn what_keeps_a_shard_up_is_told_with_what_to_type() {
-        let check = |pod: Pod, expected: &[&str]| {
-            let told = seen("lab", &[job(false, json!({}))], &[pod])
-                .obstacles
-                .join("\n");
-            assert_eq!(told.is_empty(), expected.is_empty(), "{told}");
-            for part in expected {
-                assert!(told.contains(part), "{part:?} is not in {told}");
-            }
-        };
-        let container = |state: Value| {
-            let status = json!({
-                "name": "shard", "image": "i", "imageID": "", "ready": false, "restartCount": 0, "state": state,
-            });
-            json!({ "phase": "Pending", "containerStatuses": [status] })
-        };
-        check(pod(0, json!({ "phase": "Running" })), &[]);
-        check(
-            pod(
-                0,
-                container(json!({ "waiting": { "reason": "ContainerCreating" } })),
-            ),
-            &[],
-        );
-        let pull = json!({ "waiting": { "reason": "ImagePullBackOff", "message": "Back-off pulling image" } });
-        check(
-            pod(1, container(pull)),
-            &[
-                "the image of shard 5",
-                "Back-off",
-                "kubectl delete job plan-1 -n lab",
-                "--image",
-            ],
-        );
-        let config =
-            json!({ "waiting": { "reason": "CreateContainerConfigError", "message": "no claim" } });
-        check(
-            pod(1, container(config)),
-            &[
-                "shard 5 does not start",
-                "no claim",
-                "kubectl describe pod plan-1-1-abcde -n lab",
-            ],
-        );
-        let nowhere = json!({
-            "phase": "Pending",
-            "conditions": [{
-                "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
-                "message": "0/3 nodes are available: 3 Insufficient cpu.",
-            }],
-        });
-        check(
-            pod(2, nowhere),
-            &[
-                "shard 7 finds no node",
-                "3 Insufficient cpu",
-                "kubectl describe pod",
-            ],
-        );
-        let evicted = json!({
-            "phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory.",
-            "conditions": [{ "type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet" }],
-        });
-        check(
-            pod(3, evicted),
-            &[
-                "shard 8 was evicted (The node was low",
-                "TerminationByKubelet",
-                "another one goes on",
-            ],
-        );
-        let ended = |code: i32, reason: &str| {
-            container(json!({ "terminated": { "exitCode": code, "reason": reason } }))
-        };
-        check(pod(0, ended(0, "Completed")), &[]);
-        check(
-            pod(0, ended(78, "Error")),
-            &[
-                "shard 3 can never be run there",
-                "kubectl logs plan-1-0-abcde",
-            ],
-        );
-        check(
-            pod(0, ended(75, "Error")),
-            &["shard 3 ended with exit code 75", "kubectl logs"],
-        );
-        check(
-            pod(0, ended(137, "OOMKilled")),
-            &["more memory", "fewer --cpus"],
-        );
-        let mut lost = pod(0, json!({ "phase": "Running" }));
-        let when = json!("2026-12-01T00:00:00Z");
-        lost.metadata.deletion_timestamp = Some(serde_json::from_value(when).expect("a time"));
-        check(lost, &["kubectl delete pod plan-1-0-abcde -n lab --force"]);
-        let told = seen("lab", &[job(true, json!({}))], &[]).obstacles;
+        let held = seen("lab", &[job(true, json!({}))], &[]).obstacles;
         assert!(
-            told[0].contains("kubectl patch job plan-1 -n lab"),
-            "{told:?}"
+            held[0].contains("kubectl patch job plan-1 -n lab"),
+            "{held:?}"
         );
     }
 }

@@ -15,7 +15,7 @@ use super::source::{Fact, Unit};
 use super::tokens::{Bag, Words};
 use super::written::{home, written};
 use crate::domain::clause::{Clause, ClauseId};
-use crate::domain::difference::{FactKind, OUTSIDE};
+use crate::domain::difference::FactKind;
 use crate::domain::document::Document;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -29,10 +29,6 @@ pub struct Settings {
     pub half_evidence: f64,
     /// What all clauses of a feature say counts for this part of what one clause says.
     pub feature: f64,
-    /// A clause of another feature of the chapter than those of the function, and one of another chapter, count for
-    /// these parts (0 to 1).
-    pub other_feature: f64,
-    pub other_chapter: f64,
     pub question: QuestionWeights,
     pub clause: ClauseWeights,
 }
@@ -200,10 +196,15 @@ impl<'d> Clauses<'d> {
     }
 
     fn best(&self, question: &Bag, groups: &[Group]) -> Vec<Scored> {
-        // What a person placed outside the document follows from no clause.
-        if groups.iter().any(|group| group.name == OUTSIDE) {
-            return Vec::new();
-        }
+        // A person's groups decide, also that it is outside of the document.
+        let said: Vec<&str> = groups
+            .iter()
+            .filter(|group| group.is_of_person())
+            .map(|group| group.name.as_str())
+            .collect();
+        let may_answer = |clause: usize| {
+            said.is_empty() || said.contains(&self.features[self.feature_of[clause]].as_str())
+        };
         let saturated: Bag = question
             .iter()
             .map(|(token, weight)| {
@@ -216,11 +217,11 @@ impl<'d> Clauses<'d> {
         let most = |scores: &[f64]| scores.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         let (most_clause, most_feature) = (most(&of_clauses), most(&of_features));
         let mut ranked: Vec<(usize, f64)> = (0..self.clauses.len())
-            .filter(|clause| of_clauses[*clause] > 0.0)
+            .filter(|clause| of_clauses[*clause] > 0.0 && may_answer(*clause))
             .map(|clause| {
                 let of_feature = of_features[self.feature_of[clause]] / most_feature;
-                let both = of_clauses[clause] / most_clause + self.settings.feature * of_feature;
-                (clause, both * self.nearness(clause, groups))
+                let of_clause = of_clauses[clause] / most_clause;
+                (clause, of_clause + self.settings.feature * of_feature)
             })
             .collect();
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -234,20 +235,6 @@ impl<'d> Clauses<'d> {
             .into_iter()
             .map(|(clause, both)| (clause, certainty * both / most))
             .collect()
-    }
-
-    fn nearness(&self, clause: usize, groups: &[Group]) -> f64 {
-        let chapter = self.clauses[clause].id.chapter();
-        let is_of_chapter =
-            |group: &Group| group.name.split('.').next().is_some_and(|it| it == chapter);
-        let feature = &self.features[self.feature_of[clause]];
-        if groups.is_empty() || groups.iter().any(|group| group.name == *feature) {
-            1.0
-        } else if groups.iter().any(is_of_chapter) {
-            self.settings.other_feature
-        } else {
-            self.settings.other_chapter
-        }
     }
 
     /// The clauses that write a name; among equals one of the chapter that is about such things, then the one whose
@@ -316,6 +303,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::domain::difference::OUTSIDE;
     use crate::domain::document::Chapter;
     use crate::methods::comparison::tokens::Weights;
 
@@ -384,8 +372,6 @@ mod tests {
             least_serving: 0.1,
             half_evidence: 10.0,
             feature: 0.2,
-            other_feature: 0.8,
-            other_chapter: 0.6,
             question: QuestionWeights {
                 own: 1.0,
                 near: 0.0,
@@ -406,11 +392,12 @@ mod tests {
         };
         let document = document();
         let clauses = Clauses::of(&document, &words, &settings);
-        let groups = [Group {
-            name: "tools.read".to_owned(),
+        let group = |name: &str, because: &[&str]| Group {
+            name: name.to_owned(),
             score: 1.0,
-            because: Vec::new(),
-        }];
+            because: because.iter().map(|token| (*token).to_owned()).collect(),
+        };
+        let groups = [group("tools.read", &["read"])];
         let check = |kind, key: &str, definition: &str, expected: Option<&str>| {
             let fact = Fact::new(kind, key, key, 1);
             let unit = Unit::new(Path::new("a.py"), definition, 1);
@@ -439,5 +426,19 @@ mod tests {
             Some("tools.bash.timeout"),
         );
         check(Check, "default limit > 2000", "", Some("tools.read.range"));
+        // A person said where it belongs.
+        let fact = Fact::new(Error, "{} is a binary file", "", 1);
+        let unit = Unit::new(Path::new("a.py"), "ReadFile", 1);
+        let features = |groups: &[Group]| -> BTreeSet<String> {
+            let question = clauses.question(&unit, &[]);
+            let found = clauses.of_fact(&fact, "", &unit, &question, groups);
+            let ids = found.iter().map(|(idx, _)| clauses.id(*idx));
+            ids.map(feature_of).collect()
+        };
+        let all = features(&groups);
+        assert!(all.contains("tools.read"), "{all:?}");
+        let of_person = features(&[group("tools.bash", &[])]);
+        assert!(!of_person.contains("tools.read"), "{of_person:?}");
+        assert!(features(&[group(OUTSIDE, &[])]).is_empty());
     }
 }

@@ -458,7 +458,6 @@ mod tests {
     }
 
     const SETTINGS: &str = "least_score = 0.1\nleast_serving = 0.1\nhalf_evidence = 5.0\nfeature = 0.0\n\
-        other_feature = 0.8\nother_chapter = 0.6\n\
         [question]\nown = 1.0\nnear = 0.1\nfunction = 1.0\nclass = 0.3\nabout = 0.3\nbody = 0.1\nfile = 0.1\n\
         callers = 0.3\n\
         [clause]\nid = 1.0\nsyntax = 1.0\nmeaning = 1.0\nbehaviour = 1.0\nlength = 0.0\n";

@@ -131,7 +131,7 @@ pub(super) fn effect(callee: &str) -> Option<&'static str> {
     };
     let class = EFFECTS
         .iter()
-        .find(|(_, names)| names.iter().any(|name| is_meant(name)));
+        .find(|(_, names)| names.iter().any(&is_meant));
     class.map(|(class, _)| *class)
 }
 
@@ -187,7 +187,7 @@ pub(super) fn looks(condition: &str) -> Vec<&'static str> {
     let has = |part: &&str| names.iter().any(|name| name.contains(*part));
     LOOKS
         .iter()
-        .filter(|(_, parts)| parts.iter().any(|part| has(part)))
+        .filter(|(_, parts)| parts.iter().any(&has))
         .map(|(look, _)| *look)
         .collect()
 }

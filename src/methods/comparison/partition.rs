@@ -49,8 +49,15 @@ pub struct Group {
     pub name: String,
     /// Cosine, 0 to 1; 1 where a person said so.
     pub score: f64,
-    /// The tokens that weigh most.
+    /// The tokens that weigh most; none where a person said so.
     pub because: Vec<String>,
+}
+
+impl Group {
+    /// No token decided, a person did.
+    pub fn is_of_person(&self) -> bool {
+        self.because.is_empty()
+    }
 }
 
 /// The groups of each unit, the nearest first; none where nothing is near, [`OUTSIDE`] where a person said so.

@@ -9,7 +9,6 @@
 mod large;
 
 use std::path::Path;
-use std::process::Command;
 
 use doc2harness::domain::evidence::Evidence;
 use doc2harness::domain::verdict::{Failure, Outcome, Reason};

@@ -235,7 +235,7 @@ fn a_job_that_is_there_is_followed_and_one_that_is_held_is_told() {
         (
             "GET jobs",
             vec![
-                jobs(&[held.clone()]),
+                jobs(std::slice::from_ref(&held)),
                 jobs(&[held]),
                 jobs(&[job(&name, "1 2 3", false, complete)]),
             ],

@@ -307,13 +307,11 @@ fn a_variant_is_shown_with_its_seed_its_clause_and_its_controls() {
 #[test]
 fn a_difference_is_shown_with_both_sides_and_its_clause() {
     let project = Project::new();
-    project.write(
-        "candidates/small/tools.py",
-        "def read_file(path):\n    'Read a file.'\n",
-    );
+    project.write("candidates/small/tools.py", "def shout():\n    'Aloud.'\n");
     project.write(
         "big/tools/read.py",
-        "class ReadFile:\n    def run(self, path):\n        raise ToolError(f'binary file: {path}')\n",
+        "class ReadFile:\n    def run(self, path):\n        # A NUL byte in the first bytes of the file.\n        \
+         if is_binary(path):\n            raise ToolError(f'cannot read the binary file: {path}')\n",
     );
     project.json(&["compare", "--candidate", "small", "--target", "big"]);
     let waiting = subjects(&project, &["--kind", "difference"]);
@@ -324,7 +322,7 @@ fn a_difference_is_shown_with_both_sides_and_its_clause() {
     let ran = project.run(&["review", "show", one]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     for expected in [
-        "tools/read.py:3",
+        "tools/read.py:5",
         "not in     small",
         "── clause tools.read.binary, boundary",
     ] {

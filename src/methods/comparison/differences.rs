@@ -66,16 +66,6 @@ pub struct Found {
     pub clauses: Vec<Scored>,
 }
 
-/// A function of the target, and the one of the candidate to read beside it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reading<'u> {
-    pub target: &'u Unit,
-    /// The clauses that the function serves, the best first.
-    pub clauses: Vec<Scored>,
-    /// The function of the candidate that serves the first of them best.
-    pub candidate: Option<&'u Unit>,
-}
-
 /// Lists all differences, in the order of kind, module and key.
 pub fn differences(candidate: Tree<'_>, target: Tree<'_>, measure: &Measure<'_>) -> Vec<Found> {
     let ours = candidate.seen(measure);
@@ -119,33 +109,6 @@ pub fn differences(candidate: Tree<'_>, target: Tree<'_>, measure: &Measure<'_>)
         (a.kind, &a.module, &a.key, a.side).cmp(&(b.kind, &b.module, &b.key, b.side))
     });
     found
-}
-
-/// The functions of the target that serve a clause, the surest first.
-pub fn readings<'u>(
-    candidate: Tree<'u>,
-    target: Tree<'u>,
-    measure: &Measure<'_>,
-) -> Vec<Reading<'u>> {
-    let serving = candidate.serving(measure);
-    let mut readings: Vec<Reading<'u>> = Vec::new();
-    for (idx, unit) in target.units.iter().enumerate() {
-        let clauses = target.served_by(idx, measure);
-        if let Some((clause, _)) = clauses.first().filter(|_| unit.is_function) {
-            let candidate = serving.get(clause).map(|(_, unit)| *unit);
-            readings.push(Reading {
-                target: unit,
-                clauses,
-                candidate,
-            });
-        }
-    }
-    let score = |reading: &Reading<'_>| reading.clauses[0].1;
-    readings.sort_by(|a, b| {
-        let by_place = || (&a.target.file, a.target.line).cmp(&(&b.target.file, b.target.line));
-        score(b).total_cmp(&score(a)).then_with(by_place)
-    });
-    readings
 }
 
 /// The identity of a difference, `target/module/kind-xxxxxxxx`. Lines of source and the candidate do not count.
@@ -249,7 +212,7 @@ impl<'u> Tree<'u> {
     }
 
     /// The unit that serves each clause best.
-    fn serving(&self, measure: &Measure<'_>) -> BTreeMap<usize, (f64, &'u Unit)> {
+    pub(super) fn serving(&self, measure: &Measure<'_>) -> BTreeMap<usize, (f64, &'u Unit)> {
         let mut best: BTreeMap<usize, (f64, &'u Unit)> = BTreeMap::new();
         for (idx, unit) in self.units.iter().enumerate() {
             for (clause, score) in self.served_by(idx, measure) {
@@ -261,7 +224,7 @@ impl<'u> Tree<'u> {
         best
     }
 
-    fn served_by(&self, idx: usize, measure: &Measure<'_>) -> Vec<Scored> {
+    pub(super) fn served_by(&self, idx: usize, measure: &Measure<'_>) -> Vec<Scored> {
         let clauses = measure.clauses;
         clauses.of_unit(&self.questions[idx], &self.placement[idx])
     }

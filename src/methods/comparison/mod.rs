@@ -2,7 +2,7 @@
 //!
 //! [`source`] is what is read from a tree, [`partition`] groups it by the document's features, [`attribution`] says
 //! from which clause a thing follows, [`differences`] lists what one side has and the other has not or has otherwise,
-//! [`judged`] says how well that meets what people found.
+//! [`readings`] which functions to read beside each other, and [`judged`] says how well that meets what people found.
 
 pub mod aliases;
 pub mod attribution;
@@ -18,6 +18,7 @@ mod python;
 mod python_branches;
 mod python_facts;
 mod python_tools;
+pub mod readings;
 mod script;
 mod script_facts;
 mod search;

@@ -4,8 +4,8 @@ use super::summary::split;
 use crate::domain::case::Method;
 use crate::domain::difference::{Difference, Side};
 use crate::methods::comparison::attribution::{Clauses, Scored};
-use crate::methods::comparison::differences::Reading;
 use crate::methods::comparison::judged::{self, Figures, Listed};
+use crate::methods::comparison::readings::Reading;
 use crate::stages::{Context, Failure, Result};
 use crate::storage::{judged_differences, suite};
 

@@ -23,6 +23,7 @@ use crate::methods::comparison::aliases::Aliases;
 use crate::methods::comparison::attribution::{self, Clauses, Scored};
 use crate::methods::comparison::differences::{self, Found, Measure, Tree};
 use crate::methods::comparison::partition::{Corrections, Evidence, Features};
+use crate::methods::comparison::readings;
 use crate::methods::comparison::source::{self, Unit};
 use crate::methods::comparison::tokens::{Weights, Words};
 use crate::storage::database::Database;
@@ -144,7 +145,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     // What is seen twice in the same words is one difference.
     let mut known = BTreeSet::new();
     listed.retain(|(difference, _)| known.insert(difference.id.clone()));
-    let readings = differences::readings(our_tree, their_tree, &measure);
+    let readings = readings::readings(our_tree, their_tree, &measure);
     let judged = if config.judge {
         let names = (candidate.name.as_str(), target_name.as_str());
         let clauses = &clauses;

@@ -8,9 +8,10 @@ use crate::domain::clause::ClauseId;
 use crate::domain::difference::{Difference, OUTSIDE, Side, Sight, Trace};
 use crate::domain::visible::{shortened, visible_line};
 use crate::methods::comparison::attribution::Clauses;
-use crate::methods::comparison::differences::{self, Found, Reading, Tree, named};
+use crate::methods::comparison::differences::{self, Found, Tree, named};
 use crate::methods::comparison::judged::Figures;
 use crate::methods::comparison::partition::{Features, Group};
+use crate::methods::comparison::readings::Reading;
 use crate::methods::comparison::source::Unit;
 
 #[derive(Debug, Serialize)]

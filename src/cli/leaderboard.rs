@@ -108,7 +108,7 @@ fn config(args: &Args, context: &Context) -> Result<Config> {
 fn words(summary: &Summary) -> String {
     let (heads, rows) = summary.leaderboard.table();
     let mut text = output::table(&heads, rows);
-    text += &format!("\n({})\n\n", Leaderboard::LEGEND);
+    text += &format!("\n{}\n\n", Leaderboard::LEGEND);
     if summary.n_missing > 0 {
         text += &format!(
             "{} builds are missing; the same command makes them\n",

@@ -3,6 +3,7 @@
 //! what fails comes back with the findings.
 
 mod builder;
+mod launched;
 mod opencode;
 mod progress;
 mod room;

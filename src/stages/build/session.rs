@@ -2,19 +2,19 @@
 //! is checked. A submission that passes, or the last one, ends the build at once.
 
 use std::path::Path;
-use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
 
 use super::builder::Builder;
+use super::launched::Launched;
 use super::progress::Line;
 use super::room::{self, DOCUMENT, how, ours};
 use super::settings::Settings;
 use crate::adapters::folders::{FoldersError, unpack};
 use crate::adapters::gateway::{Event, Gateway, Reply, Submission, Upstream};
-use crate::adapters::sandbox::{Cell, Ended, Exit, Launch, LaunchEvent, LaunchId, Stdio};
+use crate::adapters::sandbox::{Cell, Ended, Exit, Launch};
 use crate::domain::build::{Build, State, Submitted, Turn};
 use crate::domain::candidate::{Candidate, Source};
 use crate::domain::model_call::ModelCall;
@@ -167,12 +167,7 @@ impl<'a> Session<'a> {
         launch: Launch,
         events: &mut UnboundedReceiver<Event>,
     ) -> Result<Ended> {
-        let id = cell.start(launch, Stdio::Pipes).await.map_err(ours)?;
-        let mut launched = Launched {
-            cell,
-            id,
-            ended: None,
-        };
+        let mut launched = Launched::start(cell, launch).await?;
         let mut tick = tokio::time::interval(TICK);
         loop {
             tokio::select! {
@@ -352,46 +347,6 @@ impl<'a> Session<'a> {
             self.build.submissions.len(),
             self.settings.max_submissions
         ));
-    }
-}
-
-/// A launch of the builder.
-struct Launched<'a> {
-    cell: &'a mut Cell,
-    id: LaunchId,
-    ended: Option<Result<Ended>>,
-}
-
-impl Launched<'_> {
-    /// Waits for its end, or for the cell's.
-    async fn wait(&mut self) {
-        while self.ended.is_none() {
-            match self.cell.next().await {
-                Ok((id, LaunchEvent::Ended(ended))) if id == self.id => {
-                    self.ended = Some(Ok(ended));
-                }
-                Ok(_) => {}
-                Err(error) => self.ended = Some(Err(ours(error))),
-            }
-        }
-    }
-
-    /// Does something that takes long; the end of the launch is heard meanwhile, since a cell waits for no listener.
-    async fn during<T>(&mut self, work: impl Future<Output = T>) -> T {
-        let mut work = pin!(work);
-        tokio::select! {
-            biased;
-            done = &mut work => return done,
-            () = self.wait() => {}
-        }
-        work.await
-    }
-
-    async fn kill(&mut self) -> Result<()> {
-        match self.ended {
-            Some(_) => Ok(()),
-            None => self.cell.kill(self.id).await.map_err(ours),
-        }
     }
 }
 

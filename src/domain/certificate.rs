@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::case::CaseId;
 
-pub const CERTIFICATE_FORMAT: u32 = 1;
+pub const CERTIFICATE_FORMAT: u32 = 2;
 
 /// `cases/CERTIFICATE.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +14,8 @@ pub const CERTIFICATE_FORMAT: u32 = 1;
 pub struct Certificate {
     pub format: u32,
     pub tool_version: String,
+    /// SHA-256 of the tool's sources that decide outcomes (`build.rs` lists them).
+    pub tool_sources: String,
     /// SHA-256 of each case's and control's file.
     pub cases: BTreeMap<CaseId, String>,
     pub reference: Subject,

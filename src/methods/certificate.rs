@@ -212,6 +212,7 @@ mod tests {
             let certificate = Certificate {
                 format: CERTIFICATE_FORMAT,
                 tool_version: "0".into(),
+                tool_sources: "0".into(),
                 cases: BTreeMap::new(),
                 reference: subject(false, reference),
                 mutants: mutants

@@ -118,6 +118,7 @@ mod tests {
         Certificate {
             format: CERTIFICATE_FORMAT,
             tool_version: "0".into(),
+            tool_sources: "0".into(),
             cases: known
                 .iter()
                 .map(|id| (CaseId::new(*id), "d".into()))

@@ -3,6 +3,7 @@
 //! is run only on cases that reach the code it changes.
 
 mod reach;
+mod sample;
 
 use std::collections::BTreeMap;
 
@@ -100,17 +101,14 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
 pub fn check(context: &Context) -> Result<Summary> {
     let suite = evaluate::suite(context)?;
     let wanted = wanted(context, &suite)?;
-    let type_this = "pipeline certify";
-    let old = certificate::read(&context.project.cases())
-        .kind(Kind::Settings)?
-        .ok_or_else(|| Failure::settings("the suite has no certificate").hint(type_this))?;
+    let old = certificate(context)?;
     let mut proof = method::prove(&suite, &old);
     let n_units = wanted.cases.len() * wanted.subjects.len();
     let n_run = n_units - known(&old, &wanted).len();
     for stale in stale(&old, &wanted) {
         proof.findings.insert(
             0,
-            format!("the certificate is stale: {stale}; type {type_this}"),
+            format!("the certificate is stale: {stale}; type pipeline certify"),
         );
     }
     Ok(Summary {
@@ -121,6 +119,26 @@ pub fn check(context: &Context) -> Result<Summary> {
         n_invalid: 0,
         proof,
     })
+}
+
+/// The same; of a current certificate, so many units are run again to see whether they end as it says.
+pub fn check_by_sample(context: &Context, config: &Config, n: usize) -> Result<Summary> {
+    let mut summary = check(context)?;
+    if n == 0 || summary.n_run > 0 {
+        return Ok(summary);
+    }
+    let sampled = sample::differences(context, config, &certificate(context)?, n)?;
+    summary.run = Some(sampled.run);
+    summary.n_run = sampled.n_run;
+    summary.n_invalid = sampled.n_invalid;
+    summary.proof.findings.splice(0..0, sampled.differences);
+    Ok(summary)
+}
+
+fn certificate(context: &Context) -> Result<Certificate> {
+    certificate::read(&context.project.cases())
+        .kind(Kind::Settings)?
+        .ok_or_else(|| Failure::settings("the suite has no certificate").hint("pipeline certify"))
 }
 
 fn evaluated(
@@ -180,9 +198,14 @@ fn is_vacuous(candidate: &Candidate) -> Result<bool> {
     }
 }
 
+/// Whether the sources that decide outcomes are those that made the certificate.
+fn is_by_this_tool(certificate: &Certificate) -> bool {
+    certificate.tool_sources == env!("DECIDING_SOURCES")
+}
+
 /// Outcomes of the old certificate that are still good.
 fn known(old: &Certificate, wanted: &Wanted) -> Vec<UnitOutcome> {
-    if old.tool_version != env!("CARGO_PKG_VERSION") {
+    if !is_by_this_tool(old) {
         return Vec::new();
     }
     let mut known = Vec::new();
@@ -234,8 +257,11 @@ fn outcome(fail: Option<&String>) -> Outcome {
 
 fn stale(old: &Certificate, wanted: &Wanted) -> Vec<String> {
     let mut stale = Vec::new();
-    if old.tool_version != env!("CARGO_PKG_VERSION") {
-        stale.push(format!("it was made by version {}", old.tool_version));
+    if !is_by_this_tool(old) {
+        stale.push(format!(
+            "version {} of the tool made it, from other sources",
+            old.tool_version
+        ));
     }
     for id in old
         .cases
@@ -281,6 +307,7 @@ fn written(wanted: Wanted, outcomes: &[UnitOutcome]) -> Certificate {
     Certificate {
         format: CERTIFICATE_FORMAT,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        tool_sources: env!("DECIDING_SOURCES").to_owned(),
         cases: wanted.cases,
         reference,
         mutants: subjects,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::{Classify, Context, Failure, Kind, Result};
-use crate::domain::case::{Case, CaseId, Method, Role, Variable};
+use crate::domain::case::{Case, CaseId, Variable};
 use crate::domain::certificate::Certificate;
 use crate::domain::digest;
 use crate::domain::suite::Suite;
@@ -117,10 +117,7 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     );
     rejected
         .sort_by(|a, b| (a.variable, &a.operator, &a.why).cmp(&(b.variable, &b.operator, &b.why)));
-    let present: Vec<&Case> = cases
-        .tests()
-        .filter(|case| comes_from(case, &seed.id))
-        .collect();
+    let present: Vec<&Case> = cases.tests().filter(|case| case.id != seed.id).collect();
     let judged = selection::select(seed, &present, made, &config.operators);
     let certificate = certificate::read(&context.project.cases()).kind(Kind::Settings)?;
     let mut summary = Summary {
@@ -227,16 +224,6 @@ fn find<'s>(name: &str, cases: &'s Suite, waiting: &'s Suite) -> Result<&'s Case
         )));
     }
     Ok(case)
-}
-
-fn comes_from(case: &Case, seed: &CaseId) -> bool {
-    match &case.role {
-        Role::Test {
-            origin: Some(origin),
-            ..
-        } => origin.method == Method::Expansion && origin.seed.as_deref() == Some(seed.as_str()),
-        _ => false,
-    }
 }
 
 fn discriminates(certificate: Option<&Certificate>, seed: &CaseId) -> Option<bool> {

@@ -15,6 +15,12 @@ pub enum CertificateError {
     Broken { path: PathBuf, message: String },
 }
 
+/// What every format has.
+#[derive(serde::Deserialize)]
+struct Head {
+    format: u32,
+}
+
 pub fn path(cases: &Path) -> PathBuf {
     cases.join("CERTIFICATE.json")
 }
@@ -27,12 +33,15 @@ pub fn read(cases: &Path) -> Result<Option<Certificate>, CertificateError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(CertificateError::File { path, source }),
     };
-    let certificate: Certificate =
-        serde_json::from_str(&text).map_err(|error| CertificateError::Broken {
-            path,
-            message: error.to_string(),
-        })?;
-    Ok(Some(certificate).filter(|certificate| certificate.format == CERTIFICATE_FORMAT))
+    let broken = |error: serde_json::Error| CertificateError::Broken {
+        path: path.clone(),
+        message: error.to_string(),
+    };
+    let head: Head = serde_json::from_str(&text).map_err(broken)?;
+    if head.format != CERTIFICATE_FORMAT {
+        return Ok(None);
+    }
+    serde_json::from_str(&text).map(Some).map_err(broken)
 }
 
 pub fn write(cases: &Path, certificate: &Certificate) -> Result<(), CertificateError> {

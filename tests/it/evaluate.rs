@@ -684,7 +684,30 @@ fn the_certificate_names_what_is_not_proven_and_goes_stale() {
         Some(3),
         "only the new mutant is run"
     );
-    assert_eq!(project.run(&["certify", "--check"]).code, 0);
+    let check = ["certify", "--check"];
+    let check_all = ["certify", "--check", "--sample", "12"];
+    assert_eq!(project.run(&check).code, 0);
+    let ran = project.run(&check_all);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let file = project.path("cases/CERTIFICATE.json");
+    let certificate = std::fs::read_to_string(&file).expect("reads");
+    let false_one = certificate.replace(
+        "\"headless/exit\": \"assertion\"",
+        "\"headless/exit\": \"crash\"",
+    );
+    assert_ne!(false_one, certificate);
+    std::fs::write(&file, false_one).expect("writes");
+    assert_eq!(project.run(&check).code, 0, "only a run can tell");
+    let ran = project.run(&check_all);
+    let told = "the certificate is false: headless/exit on mutants/quits: crash, but now assertion";
+    assert!(ran.code == 1 && ran.stdout.contains(told), "{}", ran.stdout);
+    let mut other: Value = serde_json::from_str(&certificate).expect("is JSON");
+    other["tool_sources"] = "0".into();
+    std::fs::write(&file, other.to_string()).expect("writes");
+    let ran = project.run(&check);
+    let told = "version 0.1.0 of the tool made it, from other sources";
+    assert!(ran.code == 1 && ran.stdout.contains(told), "{}", ran.stdout);
+    std::fs::write(&file, certificate).expect("writes");
 
     project.write(
         "cases/headless/exit.toml",

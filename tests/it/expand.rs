@@ -72,6 +72,7 @@ fn kept_variants_are_cases_that_differ_in_one_variable() {
         "absolute",
         "unicode-name",
         "blank-in-name",
+        "capitals-in-name",
         "stream-json",
     ] {
         assert!(kept.contains(&operator), "{operator}: {kept:?}");

@@ -217,6 +217,9 @@ fn path_shape(case: &Case, value: &Value) -> String {
     if path.contains(' ') {
         shape.push("blank".to_owned());
     }
+    if is_in_capitals(path) {
+        shape.push("capitals".to_owned());
+    }
     if parts
         .iter()
         .any(|part| part.starts_with('.') && part.len() > 2)
@@ -245,6 +248,13 @@ fn link_shape(case: &Case, target: &str) -> String {
     };
     let again = matches!(lies(case, target), Lies::Link { .. });
     format!("link {way}{}", if again { " to a link" } else { "" })
+}
+
+/// Whether the name before its ending has letters, and all of them are capitals.
+fn is_in_capitals(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    stem.contains(char::is_uppercase) && !stem.contains(char::is_lowercase)
 }
 
 /// Relative, absolute inside, or elsewhere.
@@ -288,6 +298,9 @@ fn name_shape(kind: &str, path: &str) -> String {
     }
     if path.contains(' ') {
         shape += " blank";
+    }
+    if is_in_capitals(path) {
+        shape += " capitals";
     }
     shape
 }

@@ -22,7 +22,7 @@ pub struct Form {
     pub title: String,
     /// One sentence: why the form matters.
     pub why: String,
-    /// For `rename`: the new name, made of `{stem}` and `{ending}`.
+    /// For `rename`: the new name, made of `{stem}` (`{STEM}` in capital letters) and `{ending}`.
     #[serde(default)]
     pub rename: String,
     /// For `large`: how often the content is repeated.
@@ -487,14 +487,17 @@ impl<'p> Path<'p> {
         self.0.rsplit('/').next().unwrap_or(self.0).to_owned()
     }
 
-    /// Beside it, with a name from a template of `{stem}` and `{ending}`.
+    /// Beside it, with a name from a template of `{stem}`, `{STEM}` and `{ending}`.
     fn named(&self, template: &str) -> Named {
         let base = self.base();
         let (stem, ending) = match base.rfind('.') {
             Some(at) if at > 0 => base.split_at(at),
             _ => (base.as_str(), ""),
         };
-        let name = template.replace("{stem}", stem).replace("{ending}", ending);
+        let name = template
+            .replace("{stem}", stem)
+            .replace("{STEM}", &stem.to_uppercase())
+            .replace("{ending}", ending);
         Named(match self.folder() {
             Some(folder) => format!("{folder}/{name}"),
             None => name,
@@ -513,6 +516,13 @@ mod tests {
              [fixture]\n{fixture}\n\n[[launch]]\nroute  = \"headless\"\nprompt = \"x\"\nscript = [\n  \
              {{ call = \"read\", with = {{ path = \"{input}\" }} }},\n]\n\n[[expect]]\n{expect}\n"
         )
+    }
+
+    #[test]
+    fn a_new_name_is_made_of_the_old_one() {
+        let named = |template| Path::new("d/notes.txt").named(template).0;
+        assert_eq!(named("my {stem}{ending}"), "d/my notes.txt");
+        assert_eq!(named("{STEM}{ending}"), "d/NOTES.txt");
     }
 
     const REFUSED: &str = "channel = \"requests\"\nat = \"$.x\"\nequals = \"error: INPUT\"";

@@ -10,14 +10,14 @@ pub struct Judged {
     pub draft: Draft,
     /// From the seed.
     pub distance: f64,
-    /// The nearest of those kept before and of the seed's variants in the suite, with its distance.
+    /// The nearest of those kept before and of the suite's cases, with its distance.
     pub nearest: Option<(CaseId, f64)>,
     /// None: kept. Else why it was dropped.
     pub dropped: Option<String>,
 }
 
-/// Keeps drafts that are far enough from the seed and from all that is kept, in their order. `present` are variants
-/// of the seed that the suite has.
+/// Keeps drafts that are far enough from the seed and from all that is kept, in their order. `present` are the other
+/// cases of the suite.
 pub fn select(
     seed: &Case,
     present: &[&Case],

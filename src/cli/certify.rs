@@ -86,7 +86,10 @@ fn words(summary: &Summary) -> String {
     );
     line(
         "mutants",
-        format!("{} of {} killed", proof.n_killed, proof.n_mutants),
+        format!(
+            "{} of {} killed, {} of them by one case alone",
+            proof.n_killed, proof.n_mutants, proof.n_killed_once
+        ),
     );
     let n_kills: usize = proof.kills.values().sum();
     if proof.n_cases > 0 {

@@ -23,6 +23,8 @@ pub struct Proof {
     pub n_absence_gated: usize,
     /// Mutants that at least one case fails.
     pub n_killed: usize,
+    /// Mutants that one case alone fails: without it they live.
+    pub n_killed_once: usize,
     /// How many mutants each case kills, after gating.
     pub kills: BTreeMap<CaseId, usize>,
     /// Groups of cases that kill exactly the same mutants.
@@ -41,6 +43,7 @@ pub fn prove(suite: &Suite, certificate: &Certificate) -> Proof {
         .tests()
         .map(|case| (case.id.clone(), BTreeSet::new()))
         .collect();
+    let mut n_killed_once = 0;
     for (name, mutant) in &certificate.mutants {
         // A tree that is not delivered fails on everything, and shows nothing about a case.
         if mutant
@@ -51,17 +54,19 @@ pub fn prove(suite: &Suite, certificate: &Certificate) -> Proof {
             findings.push(format!("{name} breaks the contract: pipeline check {name}"));
             continue;
         }
-        let mut killed = false;
+        let mut n_fails = 0;
         for case in suite.tests() {
             if !passes(suite, case, mutant) {
-                killed = true;
+                n_fails += 1;
                 kills.entry(case.id.clone()).or_default().insert(name);
             } else if mutant.vacuous && is_absence(case) {
                 findings.push(format!("{} is passed by the vacuous {name}", case.id));
             }
         }
-        if !killed {
-            findings.push(format!("{name} is failed by no case"));
+        match n_fails {
+            0 => findings.push(format!("{name} is failed by no case")),
+            1 => n_killed_once += 1,
+            _ => {}
         }
     }
     for (id, mutants) in &kills {
@@ -115,6 +120,7 @@ pub fn prove(suite: &Suite, certificate: &Certificate) -> Proof {
                     .any(|mutants| mutants.contains(name.as_str()))
             })
             .count(),
+        n_killed_once,
         equal: equal(&kills),
         kills: kills
             .into_iter()
@@ -220,11 +226,24 @@ mod tests {
                     .map(|(name, m)| (name.to_owned(), m))
                     .collect(),
             };
-            assert_eq!(prove(&suite(), &certificate).findings, expected);
+            let proof = prove(&suite(), &certificate);
+            assert_eq!(proof.findings, expected);
+            proof
         };
         let silent = || ("m/silent", subject(true, &["controls/c", "startup/there"]));
         let leaky = || ("m/leaky", subject(false, &["startup/absent"]));
-        check(&[], vec![silent(), leaky()], &[]);
+        let proof = check(&[], vec![silent(), leaky()], &[]);
+        assert_eq!((proof.n_mutants, proof.n_killed), (2, 2));
+        assert_eq!((proof.n_absence, proof.n_absence_gated), (1, 1));
+        // The absence is gated, so that the silent one fails it too.
+        assert_eq!(proof.n_killed_once, 1);
+        assert!(proof.equal.is_empty());
+        let leaks = subject(false, &["startup/absent", "startup/there"]);
+        let proof = check(&[], vec![silent(), ("m/leaks", leaks)], &[]);
+        let both = ["startup/absent", "startup/there"]
+            .map(CaseId::new)
+            .to_vec();
+        assert_eq!(proof.equal, [both]);
         check(
             &["startup/there"],
             vec![silent(), leaky()],

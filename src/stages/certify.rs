@@ -12,14 +12,14 @@ use serde::Serialize;
 use super::evaluate::{self, Config as Evaluation, TakeUp};
 use super::sandboxes::{SandboxKind, Settings};
 use super::{Classify, Context, Failure, Kind, Result};
-use crate::domain::candidate::{Candidate, REFERENCE, Source};
+use crate::domain::candidate::{REFERENCE, Source};
 use crate::domain::case::CaseId;
 use crate::domain::certificate::{CERTIFICATE_FORMAT, Certificate, Subject};
 use crate::domain::suite::Suite;
 use crate::domain::verdict::{Failure as Failed, Outcome, Reason};
 use crate::methods::certificate::{self as method, Proof};
 use crate::storage::runs::{Run, UnitOutcome};
-use crate::storage::{candidates, certificate, suite};
+use crate::storage::{candidates, certificate, documents, suite};
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -48,11 +48,14 @@ pub struct Summary {
 struct Wanted {
     cases: BTreeMap<CaseId, String>,
     subjects: BTreeMap<String, Subject>,
+    /// Mutants that break a clause which the document does not have.
+    findings: Vec<String>,
 }
 
 pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     let suite = evaluate::suite(context)?;
-    let wanted = wanted(context, &suite)?;
+    let mut wanted = wanted(context, &suite)?;
+    let findings = std::mem::take(&mut wanted.findings);
     let old = match config.again {
         true => None,
         false => certificate::read(&context.project.cases()).kind(Kind::Settings)?,
@@ -83,7 +86,8 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         run_id = Some(summary.run);
     }
     let certificate = written(wanted, &outcomes);
-    let proof = method::prove(&suite, &certificate);
+    let mut proof = method::prove(&suite, &certificate);
+    proof.findings.extend(findings);
     if n_invalid == 0 {
         certificate::write(&context.project.cases(), &certificate).kind(Kind::Environment)?;
     }
@@ -103,6 +107,7 @@ pub fn check(context: &Context) -> Result<Summary> {
     let wanted = wanted(context, &suite)?;
     let old = certificate(context)?;
     let mut proof = method::prove(&suite, &old);
+    proof.findings.extend(wanted.findings.iter().cloned());
     let n_units = wanted.cases.len() * wanted.subjects.len();
     let n_run = n_units - known(&old, &wanted).len();
     for stale in stale(&old, &wanted) {
@@ -171,11 +176,26 @@ fn wanted(context: &Context, suite: &Suite) -> Result<Wanted> {
     let mut names = vec![REFERENCE.to_owned()];
     names.extend(candidates::mutants(&folder).kind(Kind::Settings)?);
     let mut subjects = BTreeMap::new();
+    let mut findings = Vec::new();
+    let document = documents::read(&context.project.document())
+        .map_err(|findings| Failure::findings(&findings))?;
     for name in names {
         let candidate = candidates::find(&folder, &name).kind(Kind::Settings)?;
+        let mutant = match &candidate.source {
+            Source::Tree(_) => None,
+            Source::Mutant { file, .. } => {
+                Some(candidates::read_mutant(file).kind(Kind::Settings)?)
+            }
+        };
+        let breaks = mutant.iter().flat_map(|mutant| &mutant.breaks);
+        for clause in breaks.filter(|clause| document.clause(clause).is_none()) {
+            findings.push(format!(
+                "{name} breaks {clause}, which the document has not"
+            ));
+        }
         let subject = Subject {
             digest: candidates::candidate_digest(&candidate).kind(Kind::Settings)?,
-            vacuous: is_vacuous(&candidate)?,
+            vacuous: mutant.is_some_and(|mutant| mutant.vacuous),
             fails: BTreeMap::new(),
         };
         subjects.insert(name, subject);
@@ -186,16 +206,8 @@ fn wanted(context: &Context, suite: &Suite) -> Result<Wanted> {
             .map(|case| (case.id.clone(), suite::case_digest(case)))
             .collect(),
         subjects,
+        findings,
     })
-}
-
-fn is_vacuous(candidate: &Candidate) -> Result<bool> {
-    match &candidate.source {
-        Source::Tree(_) => Ok(false),
-        Source::Mutant { file, .. } => {
-            Ok(candidates::read_mutant(file).kind(Kind::Settings)?.vacuous)
-        }
-    }
 }
 
 /// Whether the sources that decide outcomes are those that made the certificate.

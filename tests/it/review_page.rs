@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 
+use doc2harness::domain::certificate::CERTIFICATE_FORMAT;
 use doc2harness::storage::clusters;
 use doc2harness::storage::database::Database;
 use serde_json::{Value, json};
@@ -655,8 +656,9 @@ fn a_case_is_shown_with_what_proves_it() {
     let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     let certify = |of_reference: Value| {
         let certificate = json!({
-            "format": 1,
+            "format": CERTIFICATE_FORMAT,
             "tool_version": "0",
+            "tool_sources": "0",
             "cases": { "headless/seed": digest },
             "reference": { "digest": "r", "fails": of_reference },
             "mutants": {

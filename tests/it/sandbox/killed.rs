@@ -1,6 +1,7 @@
 //! What a killed runner leaves, and what is swept.
 
 use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -77,18 +78,42 @@ pub async fn killed_runner_leaves_nothing(place: Place) {
                 groups.iter().all(|group| !group.exists())
             })
             .await;
-            // What a killed process outside the cell would have left. Runs of other tests sweep too: a group that one of
-            // them is taking away is busy for the others, and is seen until it has gone.
             if let Some(group) = groups.first() {
-                std::fs::create_dir(group).unwrap();
-                let deadline = Instant::now() + PATIENCE;
-                while group.exists() {
-                    assert!(Instant::now() < deadline, "{}: not swept", group.display());
-                    place.sandbox.sweep().await.unwrap();
-                }
+                groups_are_swept(&*place.sandbox, group).await;
             }
         }
     }
+}
+
+/// What a killed process outside the cell would have left: its group with a program in it, and the same where another
+/// login or another job of a service has its groups. Runs of other tests sweep too, so that a group may be gone, or busy,
+/// at any time.
+async fn groups_are_swept(sandbox: &dyn Sandbox, group: &Path) {
+    let name = group.file_name().unwrap();
+    let elsewhere = group.with_file_name(format!("elsewhere-{}", std::process::id()));
+    let left = [group.to_owned(), elsewhere.join(name)];
+    std::fs::create_dir(&elsewhere).unwrap();
+    let mut programs = Vec::new();
+    for group in &left {
+        std::fs::create_dir(group).unwrap();
+        let program = std::process::Command::new("sleep").arg("600").spawn();
+        let program = program.unwrap();
+        let entered = std::fs::write(group.join("cgroup.procs"), program.id().to_string());
+        programs.push((program, entered.is_ok()));
+    }
+    let deadline = Instant::now() + PATIENCE;
+    while let Some(group) = left.iter().find(|group| group.exists()) {
+        assert!(Instant::now() < deadline, "{}: not swept", group.display());
+        sandbox.sweep().await.unwrap();
+    }
+    for (mut program, entered) in programs {
+        if !entered {
+            program.kill().unwrap();
+        }
+        let status = program.wait().unwrap();
+        assert_eq!(status.signal(), Some(9), "{status}");
+    }
+    std::fs::remove_dir(&elsewhere).unwrap();
 }
 
 /// `folder` is the killed runner's own, and says who made it. Runs of other tests sweep too, so that who took what away is

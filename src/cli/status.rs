@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{ExitCode, Output, output};
-use crate::methods::yields;
+use crate::methods::{rounds, yields};
 use crate::stages::status::{self, Summary};
 use crate::stages::{Context, Result};
 
@@ -90,8 +90,8 @@ fn words(summary: &Summary) -> String {
     }
     for round in &summary.rounds {
         let mut text = format!(
-            "round {}: {} cases, {} of them apart from their seeds",
-            round.round, round.n_cases, round.n_apart
+            "round {}: {} cases of {} seeds, {} of them apart from their seeds",
+            round.round, round.n_cases, round.n_seeds, round.n_apart
         );
         if round.n_unknown > 0 {
             text += &format!(", {} not certified yet", round.n_unknown);
@@ -105,6 +105,9 @@ fn words(summary: &Summary) -> String {
         }
         line("expansion", text);
     }
+    if let Some(advice) = rounds::advice(&summary.rounds) {
+        line("expansion", advice);
+    }
     let rows = summary.yields.iter().map(|one| {
         vec![
             yields::name(one.method).to_owned(),
@@ -113,9 +116,18 @@ fn words(summary: &Summary) -> String {
             one.rate
                 .map_or("n/a".to_owned(), |rate| format!("{:.0} %", 100.0 * rate)),
             one.n_waiting.to_string(),
+            one.n_alone.map_or("n/a".to_owned(), |n| n.to_string()),
         ]
     });
-    let table = output::table(&["method", "cases", "approved", "yield", "waiting"], rows);
+    let heads = [
+        "method",
+        "cases",
+        "approved",
+        "yield",
+        "waiting",
+        "mutants it alone kills",
+    ];
+    let table = output::table(&heads, rows);
     line("\n", String::new());
     out.truncate(out.trim_end().len());
     format!("{out}\n\n{table}\n\nnext: {}\n", summary.next)

@@ -10,11 +10,16 @@ use serde::Serialize;
 use crate::domain::case::{Case, CaseId, Method, Role};
 use crate::domain::certificate::Certificate;
 
+/// Rounds end when one yields less than this share of what the one before it yielded.
+const LEAST_SHARE: f64 = 0.5;
+
 /// What one round gave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Round {
     /// From 1.
     pub round: usize,
+    /// Cases that it could vary: those of the round before; for round 1 those that came from elsewhere.
+    pub n_seeds: usize,
     pub n_cases: usize,
     /// Cases that disagree with their seed on at least one candidate.
     pub n_apart: usize,
@@ -24,18 +29,49 @@ pub struct Round {
     pub n_unknown: usize,
 }
 
+impl Round {
+    /// Kept cases a seed. What is not certified yet counts, so that a round is not ended by a certificate that is due.
+    pub fn rate(&self) -> f64 {
+        (self.n_apart + self.n_unknown) as f64 / self.n_seeds.max(1) as f64
+    }
+}
+
+/// Whether expansion is to go on, and the figures that say so; none before the second round.
+pub fn advice(rounds: &[Round]) -> Option<String> {
+    let [.., before, last] = rounds else {
+        return None;
+    };
+    let fallen = last.rate() < LEAST_SHARE * before.rate();
+    Some(format!(
+        "{}: round {} gave {:.2} cases a seed, round {} {:.2}",
+        match fallen {
+            true => "rounds end, the yield has fallen by more than half",
+            false => "another round is worth it",
+        },
+        last.round,
+        last.rate(),
+        before.round,
+        before.rate(),
+    ))
+}
+
 /// One row a round. The error of a seed that is no case of the suite is left to `case lint`: it counts as round 0.
 pub fn rounds(suite: &[&Case], certificate: Option<&Certificate>) -> Vec<Round> {
     let seeds: BTreeMap<&str, &str> = suite
         .iter()
         .filter_map(|case| Some((case.id.as_str(), seed(case)?)))
         .collect();
+    let mut n_seeds: BTreeMap<usize, usize> = BTreeMap::new();
+    for case in suite {
+        *n_seeds.entry(depth(&seeds, case.id.as_str())).or_default() += 1;
+    }
     let mut rounds: BTreeMap<usize, Round> = BTreeMap::new();
     for case in suite {
         let Some(seed) = seed(case) else { continue };
         let number = depth(&seeds, case.id.as_str());
         let round = rounds.entry(number).or_insert(Round {
             round: number,
+            n_seeds: n_seeds.get(&(number - 1)).copied().unwrap_or(0),
             n_cases: 0,
             n_apart: 0,
             too_close: Vec::new(),
@@ -144,6 +180,29 @@ mod tests {
         assert_eq!(rounds[0].n_apart, 1);
         assert_eq!(rounds[0].too_close, [CaseId::new("startup/b")]);
         assert_eq!((rounds[1].n_cases, rounds[1].n_unknown), (1, 1));
+        assert_eq!((rounds[0].n_seeds, rounds[1].n_seeds), (1, 2));
+    }
+
+    #[test]
+    fn rounds_end_when_their_yield_falls_by_more_than_half() {
+        let round = |round, n_seeds, n_apart| Round {
+            round,
+            n_seeds,
+            n_cases: n_apart,
+            n_apart,
+            too_close: Vec::new(),
+            n_unknown: 0,
+        };
+        assert_eq!(advice(&[round(1, 100, 40)]), None);
+        let told = |last: Round| advice(&[round(1, 100, 40), last]).expect("two rounds");
+        assert_eq!(
+            told(round(2, 40, 7)),
+            "rounds end, the yield has fallen by more than half: round 2 gave 0.17 cases a seed, round 1 0.40"
+        );
+        assert_eq!(
+            told(round(2, 40, 8)),
+            "another round is worth it: round 2 gave 0.20 cases a seed, round 1 0.40"
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::domain::case::{Case, Method, Role};
+use crate::domain::certificate::Certificate;
 use crate::domain::decision::{Decision, Subject, SubjectKind, Verb, standing};
 
 /// Decisions that count as the last ones.
@@ -23,6 +24,8 @@ pub struct Yield {
     pub rate: Option<f64>,
     /// Candidates for cases that wait for a decision.
     pub n_waiting: usize,
+    /// Mutants that cases of this method alone fail; none without a certificate.
+    pub n_alone: Option<usize>,
 }
 
 /// Decisions on clusters, differences and cases, and what waits of each.
@@ -30,6 +33,7 @@ pub struct Facts<'a> {
     pub decisions: &'a [Decision],
     pub waiting: &'a BTreeMap<SubjectKind, usize>,
     pub suite: &'a [&'a Case],
+    pub certificate: Option<&'a Certificate>,
 }
 
 /// One row a method, in the order issues, comparison, expansion.
@@ -64,9 +68,26 @@ pub fn yields(facts: &Facts<'_>) -> Vec<Yield> {
             n_approved,
             rate: (!decided.is_empty()).then(|| n_approved as f64 / decided.len() as f64),
             n_waiting: facts.waiting.get(&kind).copied().unwrap_or(0),
+            n_alone: facts
+                .certificate
+                .map(|certificate| n_alone(facts.suite, certificate, method)),
         }
     })
     .collect()
+}
+
+/// Mutants that some case of the suite fails, all of which came from one method.
+fn n_alone(suite: &[&Case], certificate: &Certificate, method: Method) -> usize {
+    let mutants = certificate.mutants.values();
+    mutants
+        .filter(|mutant| {
+            let mut failing = suite
+                .iter()
+                .filter(|case| mutant.fails.contains_key(&case.id))
+                .peekable();
+            failing.peek().is_some() && failing.all(|case| origin(case) == Some(method))
+        })
+        .count()
 }
 
 /// What to do next, and why: decide on what waits; else a method that was not tried; else the one that yields most.
@@ -133,7 +154,11 @@ fn origin(case: &Case) -> Option<Method> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::domain::case::CaseId;
+    use crate::domain::certificate;
 
     fn decision(n: usize, on: &str, verb: Verb) -> Decision {
         Decision {
@@ -155,6 +180,7 @@ mod tests {
                 decisions,
                 waiting: &waiting,
                 suite: &[],
+                certificate: None,
             });
             assert!(
                 next(&yields).contains(expected),
@@ -177,5 +203,52 @@ mod tests {
         ];
         check(&tried[..1], &[], "use comparison: nothing");
         check(&tried, &[], "use expansion: 1 of its last 1");
+    }
+    #[test]
+    fn a_mutant_belongs_to_a_method_whose_cases_alone_fail_it() {
+        let case = |id: &str, method: &str| {
+            let text = format!(
+                "title = \"{id}\"\npurpose = \"p\"\nclause = \"a.b.c\"\ncategory = \"startup\"\nscenario = \"boundary\"\n\
+                 origin = {{ {method} }}\n[[launch]]\nroute = \"cli\"\n[[expect]]\nchannel = \"exit\"\nequals = 0\n"
+            );
+            Case::parse(CaseId::new(id), Path::new(id), &text).expect("a case")
+        };
+        let expansion = "method = \"expansion\", seed = \"startup/a\", variable = \"tool\"";
+        let cases = [
+            case("startup/a", "method = \"document\""),
+            case("startup/b", expansion),
+            case("startup/c", expansion),
+        ];
+        let subject = |fails: &[&str]| certificate::Subject {
+            digest: "d".into(),
+            vacuous: false,
+            fails: fails
+                .iter()
+                .map(|id| (CaseId::new(*id), "assertion".into()))
+                .collect(),
+        };
+        let mutants = [
+            ("m/both", subject(&["startup/a", "startup/b"])),
+            ("m/expansion", subject(&["startup/b", "startup/c"])),
+            ("m/nobody", subject(&[])),
+            ("m/gone", subject(&["startup/gone"])),
+        ];
+        let certificate = Certificate {
+            format: certificate::CERTIFICATE_FORMAT,
+            tool_version: "0".into(),
+            tool_sources: "0".into(),
+            cases: BTreeMap::new(),
+            reference: subject(&[]),
+            mutants: BTreeMap::from(mutants.map(|(name, subject)| (name.to_owned(), subject))),
+        };
+        let suite: Vec<&Case> = cases.iter().collect();
+        let yields = yields(&Facts {
+            decisions: &[],
+            waiting: &BTreeMap::new(),
+            suite: &suite,
+            certificate: Some(&certificate),
+        });
+        let alone: Vec<_> = yields.iter().map(|one| one.n_alone).collect();
+        assert_eq!(alone, [Some(0), Some(0), Some(1)]);
     }
 }

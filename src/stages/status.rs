@@ -77,12 +77,13 @@ pub fn run(context: &Context) -> Result<Summary> {
         decisions.extend(reviews::read(&context.project.reviews(), kind).kind(Kind::Settings)?);
     }
     let tests: Vec<&Case> = suite.tests().collect();
+    let certificate = certificate::read(&context.project.cases()).kind(Kind::Settings)?;
     let yields = yields::yields(&Facts {
         decisions: &decisions,
         waiting: &waiting,
         suite: &tests,
+        certificate: certificate.as_ref(),
     });
-    let certificate = certificate::read(&context.project.cases()).kind(Kind::Settings)?;
     let rounds = rounds::rounds(&tests, certificate.as_ref());
     let anchored: BTreeSet<&ClauseId> = tests.iter().map(|case| &case.clause).collect();
     let mut by_category = BTreeMap::new();

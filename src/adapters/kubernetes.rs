@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use url::Url;
 
 use super::http;
+use crate::domain::visible::in_short;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
@@ -132,7 +133,7 @@ impl Api {
                 let list: List<T> =
                     serde_json::from_slice(&answer.body).map_err(|error| ApiError::Odd {
                         server: self.server.clone(),
-                        why: error.to_string(),
+                        why: in_short(&error.to_string()),
                     })?;
                 found.extend(list.items);
                 match list.metadata.continue_ {
@@ -202,13 +203,13 @@ impl Api {
     }
 
     fn refused(&self, answer: &Answer) -> ApiError {
-        let said = serde_json::from_slice::<Status>(&answer.body)
-            .ok()
-            .and_then(|status| status.message);
+        let status = serde_json::from_slice::<Status>(&answer.body);
+        let message = status.ok().and_then(|status| status.message);
+        let said = message.unwrap_or_else(|| String::from_utf8_lossy(&answer.body).into_owned());
         ApiError::Refused {
             server: self.server.clone(),
             status: answer.status.as_u16(),
-            said: said.unwrap_or_else(|| String::from_utf8_lossy(&answer.body).into_owned()),
+            said: in_short(&said),
         }
     }
 }

@@ -4,7 +4,7 @@ pub mod chat_model;
 pub mod folders;
 pub mod gateway;
 pub mod github;
-mod http;
+pub mod http;
 pub mod index;
 pub mod junit;
 #[cfg(feature = "kubernetes")]

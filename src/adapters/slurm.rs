@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 
 use serde::Serialize;
 
+use crate::domain::visible::in_short;
+
 #[derive(Debug, thiserror::Error)]
 pub enum SlurmError {
     #[error("{0} cannot be started; is this a machine of a Slurm cluster?")]
@@ -61,7 +63,7 @@ pub fn submit(script: &str) -> Result<String, SlurmError> {
         true => Ok(id.to_owned()),
         false => Err(SlurmError::Odd {
             command: "sbatch",
-            said,
+            said: in_short(&said),
         }),
     }
 }
@@ -76,12 +78,12 @@ pub fn tasks(name: &str) -> Result<Vec<Task>, SlurmError> {
 fn parsed(text: &str) -> Result<Vec<Task>, SlurmError> {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     let tasks = lines.map(|line| {
-        let mut parts = line.trim().splitn(3, '|').map(str::to_owned);
+        let mut parts = line.trim().splitn(3, '|').map(in_short);
         match (parts.next(), parts.next(), parts.next()) {
             (Some(id), Some(state), Some(reason)) => Ok(Task { id, state, reason }),
             _ => Err(SlurmError::Odd {
                 command: "squeue",
-                said: line.to_owned(),
+                said: in_short(line),
             }),
         }
     });
@@ -98,7 +100,7 @@ fn closed(text: &str) -> Vec<Closed> {
     let mut found: Vec<Closed> = text
         .lines()
         .filter_map(|line| {
-            let mut parts = line.trim().splitn(3, '|').map(str::to_owned);
+            let mut parts = line.trim().splitn(3, '|').map(in_short);
             let (node, state, reason) = (parts.next()?, parts.next()?, parts.next()?);
             let is_closed = state.starts_with("drain") || state.starts_with("down");
             is_closed.then_some(Closed {
@@ -136,7 +138,7 @@ fn said(
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => Err(SlurmError::Refused {
             command,
-            said: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            said: in_short(&String::from_utf8_lossy(&output.stderr)),
         }),
     }
 }

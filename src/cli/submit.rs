@@ -6,6 +6,7 @@ use std::time::Duration;
 use url::Url;
 
 use super::{ExitCode, Output, merge};
+use crate::adapters::http;
 use crate::stages::submit::{self, Cluster, Config, On, Submitted, Summary};
 use crate::stages::{Context, Result};
 
@@ -75,10 +76,7 @@ fn option(text: &str) -> std::result::Result<String, String> {
 }
 
 fn server(text: &str) -> std::result::Result<Url, String> {
-    match Url::parse(text) {
-        Ok(url) if ["http", "https"].contains(&url.scheme()) => Ok(url),
-        _ => Err("is no server: http://127.0.0.1:8001".to_owned()),
-    }
+    http::address(text).ok_or_else(|| "is no server: http://127.0.0.1:8001".to_owned())
 }
 
 pub fn run(args: Args, context: &Context, output: &Output) -> Result<ExitCode> {

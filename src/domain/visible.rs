@@ -50,6 +50,12 @@ pub fn shortened(text: &str, n_chars: usize) -> Cow<'_, str> {
     }
 }
 
+/// What a stranger's program says: on one line, and cut.
+pub fn in_short(text: &str) -> String {
+    const N_SHOWN: usize = 300;
+    shortened(&visible_line(text.trim()), N_SHOWN).into_owned()
+}
+
 fn push_sign(out: &mut String, c: char) {
     match c {
         '\n' => out.push('↵'),
@@ -104,5 +110,7 @@ mod tests {
     fn shortening_counts_characters() {
         assert_eq!(shortened("äöü", 3), "äöü");
         assert_eq!(shortened("äöüß", 3), "äöü… (1 more)");
+        assert_eq!(in_short(" no\x1b[2J\n"), "no␛[2J");
+        assert!(in_short(&"a".repeat(1000)).ends_with("… (700 more)"));
     }
 }

@@ -34,5 +34,6 @@ fn a_program_without_kubernetes_says_how_to_build_it() {
             "{}",
             ran.stderr
         );
+        assert!(!project.path("data/shards").exists(), "nothing is written");
     }
 }

@@ -106,15 +106,15 @@ fn what_holds_tasks_up_is_told_with_what_to_type() {
         "sinfo",
         "echo 'n1|drained|Duplicate jobid'; echo 'n2|idle|none'",
     );
-    // Nothing before the two submissions, then two tasks, then a controller that does not answer, then nothing.
+    // Nothing before the submissions, then two tasks, then a controller that does not answer, then nothing.
     play(
         &project,
         "squeue",
         &format!(
             "n=$(cat {bin}/n 2>/dev/null || echo 0); echo $((n + 1)) > {bin}/n\n\
              case $n in\n\
-             2) echo '41_2|PENDING|launch failed requeued held'; echo '41_3|RUNNING|None' ;;\n\
-             3) echo 'Unable to contact slurm controller' >&2; exit 1 ;;\n\
+             1) echo '41_2|PENDING|launch failed requeued held'; echo '41_3|RUNNING|None' ;;\n\
+             2) echo 'Unable to contact slurm controller' >&2; exit 1 ;;\n\
              esac"
         ),
     );
@@ -168,4 +168,50 @@ fn what_holds_tasks_up_is_told_with_what_to_type() {
     let kept = project.path(&format!("data/shards/{name}/submission.json"));
     let kept = std::fs::read_to_string(kept).expect("is kept");
     assert!(kept.contains("\"array\": \"41\""), "{kept}");
+}
+
+#[test]
+fn a_merge_that_was_not_submitted_is_submitted_later_and_once() {
+    let project = crate::evaluate::project();
+    let plan = planned(&project, &["-c", "reference", "-n", "3"]);
+    let bin = project.path("bin").display().to_string();
+    // The controller goes away after it has taken the array.
+    play(
+        &project,
+        "sbatch",
+        &format!(
+            "test -e {bin}/submitted && {{ echo 'no controller\u{1b}[2J' >&2; exit 1; }}\n\
+             cat >> {bin}/submitted; echo 41"
+        ),
+    );
+    play(&project, "squeue", "true");
+    let path = format!("{bin}:/usr/bin:/bin");
+    let command = ["submit", &plan, "--engine", "slurm", "--detach"];
+    let submit = || ran(project.command(&command).env("PATH", &path));
+    let cut = submit();
+    assert_eq!(cut.code, 4, "{}{}", cut.stdout, cut.stderr);
+    assert!(cut.stderr.contains("no controller␛[2J"), "{}", cut.stderr);
+
+    let merges = || {
+        let submitted = std::fs::read_to_string(project.path("bin/submitted")).expect("reads");
+        submitted.matches("--dependency=afterany:41\n").count()
+    };
+    play(
+        &project,
+        "sbatch",
+        &format!("cat >> {bin}/submitted; echo 42"),
+    );
+    play(
+        &project,
+        "squeue",
+        "for n in 1 2 3; do echo \"41_$n|RUNNING|None\"; done",
+    );
+    assert_eq!(merges(), 0);
+    let later = submit();
+    assert_eq!(later.code, 0, "{}", later.stderr);
+    let told = "submitted the merge 42, which was missing";
+    assert!(later.stderr.contains(told), "{}", later.stderr);
+    assert_eq!(merges(), 1);
+    assert_eq!(submit().code, 0);
+    assert_eq!(merges(), 1);
 }

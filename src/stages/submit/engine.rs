@@ -9,19 +9,27 @@ pub(super) trait Engine {
     /// As `--engine` and `submission.json` call it.
     const NAME: &'static str;
 
-    /// Shards that are waiting or running.
-    async fn queued(&self) -> Result<BTreeSet<u32>>;
+    async fn queue(&self) -> Result<Queue>;
 
-    /// Submits shards as an array, and returns its name.
-    async fn submit(&self, shards: &[u32]) -> Result<String>;
+    /// Submits shards as an array beside those of the queue, and returns its name.
+    async fn submit(&self, shards: &[u32], queue: &Queue) -> Result<String>;
 
-    /// Submits the merge that begins when all arrays are over, where the engine can.
-    async fn submit_merge(&self, array: &str) -> Result<Option<String>>;
+    /// Submits the merge that begins when these arrays are over, where the engine can.
+    async fn submit_merge(&self, arrays: &BTreeSet<String>) -> Result<Option<String>>;
 
     async fn look(&self) -> std::result::Result<Seen, Blind>;
 
     /// What the newest task of a shard has said last, where it can be read when all is over.
     fn last_words(&self, shard: u32) -> Option<String>;
+}
+
+/// What an engine has of the plan.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    /// Shards that are waiting or running.
+    pub shards: BTreeSet<u32>,
+    /// Names of arrays: of these shards, and of others that the engine still tells of.
+    pub arrays: BTreeSet<String>,
 }
 
 /// What is seen of all tasks of the plan.

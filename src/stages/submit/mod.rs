@@ -11,6 +11,7 @@ mod script;
 mod slurm;
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use super::interrupt::told_to_stop;
 use super::{Classify, Context, Failure, Kind, Result, evaluate, merge, plan};
 use crate::domain::shard::ranges;
 use crate::storage::plans::StoredPlan;
-use engine::{Blind, Engine};
+use engine::{Blind, Engine, Queue};
 use places::Places;
 
 #[derive(Debug, Clone)]
@@ -118,7 +119,6 @@ pub fn dry_run(context: &Context, config: &Config) -> Result<Summary> {
 pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     let plan = plan::read(&config.plan)?;
     let places = Places::new(context, config, &plan)?;
-    std::fs::create_dir_all(&places.folder).kind(Kind::Environment)?;
     let submitted = match &config.on {
         On::Slurm { options } => {
             let engine = slurm::Slurm::new(&places, config, options)?;
@@ -158,6 +158,7 @@ async fn go(
     places: &Places,
     engine: &impl Engine,
 ) -> Result<Option<Submitted>> {
+    std::fs::create_dir_all(&places.folder).kind(Kind::Environment)?;
     let submitted = submit(context, plan, places, engine).await?;
     if config.detach {
         return Ok(Some(submitted));
@@ -180,26 +181,34 @@ async fn submit<E: Engine>(
     places: &Places,
     engine: &E,
 ) -> Result<Submitted> {
-    let queued = engine.queued().await?;
-    let open = places.open(plan, &queued);
+    let queue = engine.queue().await?;
+    let open = places.open(plan, &queue.shards);
     let mut submitted = Submitted {
         n_sealed: places.n_sealed(plan),
-        queued: ranges(&queued.into_iter().collect::<Vec<u32>>()),
+        queued: ranges(&queue.shards.iter().copied().collect::<Vec<u32>>()),
         submitted: None,
     };
     if open.is_empty() {
+        if !queue.shards.is_empty() {
+            submit_lost_merge(context, places, engine, &queue).await?;
+        }
         return Ok(submitted);
     }
+    // That of an array which is over has a merge, and says nothing of this one.
+    forget(&places.folder)?;
     let mut job = Job {
         at: context.timestamp(),
         engine: E::NAME.to_owned(),
         shards: ranges(&open),
-        array: engine.submit(&open).await?,
+        array: engine.submit(&open, &queue).await?,
         merge: None,
     };
     // On the disk before anything else can go wrong; whoever finds the array without it finds it by its name.
     write(&places.folder, &job)?;
-    job.merge = engine.submit_merge(&job.array).await?;
+    // After those that somebody else has submitted too.
+    let mut arrays = queue.arrays;
+    arrays.insert(job.array.clone());
+    job.merge = engine.submit_merge(&arrays).await?;
     write(&places.folder, &job)?;
     context.progress.note(&format!(
         "submitted shards {} as the array {}",
@@ -209,12 +218,56 @@ async fn submit<E: Engine>(
     Ok(submitted)
 }
 
+/// Submits the merge of what is queued when whoever submitted that did not come so far.
+async fn submit_lost_merge<E: Engine>(
+    context: &Context,
+    places: &Places,
+    engine: &E,
+    queue: &Queue,
+) -> Result<()> {
+    let mut job = match read(&places.folder)? {
+        Some(job) if job.merge.is_some() => return Ok(()),
+        Some(job) => job,
+        None => Job {
+            at: context.timestamp(),
+            engine: E::NAME.to_owned(),
+            shards: ranges(&queue.shards.iter().copied().collect::<Vec<u32>>()),
+            array: queue.arrays.last().cloned().unwrap_or_default(),
+            merge: None,
+        },
+    };
+    if let Some(merge) = engine.submit_merge(&queue.arrays).await? {
+        let text = format!("submitted the merge {merge}, which was missing");
+        context.progress.note(&text);
+        job.merge = Some(merge);
+        write(&places.folder, &job)?;
+    }
+    Ok(())
+}
+
+const SUBMISSION: &str = "submission.json";
+
+fn read(folder: &Path) -> Result<Option<Job>> {
+    match std::fs::read(folder.join(SUBMISSION)) {
+        Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).kind(Kind::Environment),
+    }
+}
+
+fn forget(folder: &Path) -> Result<()> {
+    match std::fs::remove_file(folder.join(SUBMISSION)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error).kind(Kind::Environment),
+        _ => Ok(()),
+    }
+}
+
 fn write(folder: &Path, job: &Job) -> Result<()> {
     let draft = folder.join(".submission.json.new");
     let text = serde_json::to_string_pretty(job)? + "\n";
     std::fs::write(&draft, text)
         .and_then(|()| std::fs::File::open(&draft)?.sync_data())
-        .and_then(|()| std::fs::rename(&draft, folder.join("submission.json")))
+        .and_then(|()| std::fs::rename(&draft, folder.join(SUBMISSION)))
         .kind(Kind::Environment)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::engine::{Blind, Engine, Seen};
+use super::engine::{Blind, Engine, Queue, Seen};
 use super::places::Places;
 use super::script::Scripts;
 use super::{Config, Summary, logs};
@@ -70,22 +70,22 @@ impl<'a> Slurm<'a> {
 impl Engine for Slurm<'_> {
     const NAME: &'static str = "slurm";
 
-    async fn queued(&self) -> Result<BTreeSet<u32>> {
+    async fn queue(&self) -> Result<Queue> {
         let tasks = self.tasks().map_err(failure)?;
-        Ok(tasks.iter().filter_map(Task::index).collect())
+        Ok(Queue {
+            shards: tasks.iter().filter_map(Task::index).collect(),
+            arrays: tasks.iter().map(|task| task.job().to_owned()).collect(),
+        })
     }
 
-    async fn submit(&self, shards: &[u32]) -> Result<String> {
+    async fn submit(&self, shards: &[u32], _queue: &Queue) -> Result<String> {
         std::fs::create_dir_all(self.places.logs()).kind(Kind::Environment)?;
         slurm::submit(&self.scripts.array(&ranges(shards))).map_err(failure)
     }
 
-    async fn submit_merge(&self, array: &str) -> Result<Option<String>> {
-        let tasks = self.tasks().map_err(failure)?;
-        // After those that somebody else has submitted too.
-        let mut jobs: BTreeSet<&str> = tasks.iter().map(Task::job).collect();
-        jobs.insert(array);
-        let merge = slurm::submit(&self.scripts.merge(jobs)).map_err(failure)?;
+    async fn submit_merge(&self, arrays: &BTreeSet<String>) -> Result<Option<String>> {
+        let script = self.scripts.merge(arrays.iter().map(String::as_str));
+        let merge = slurm::submit(&script).map_err(failure)?;
         Ok(Some(merge))
     }
 

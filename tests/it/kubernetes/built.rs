@@ -160,7 +160,8 @@ fn a_job_is_followed_through_cut_connections_and_all_that_the_server_asks_for() 
             vec![
                 busy.header("retry-after", "1"),
                 jobs(&[]),
-                jobs(&[]),
+                // It is this one that is there.
+                jobs(std::slice::from_ref(&active)),
                 jobs(&[active]),
                 // One look sees nothing, however often it asks.
                 cut.clone(),
@@ -246,7 +247,9 @@ fn a_job_that_is_there_is_followed_and_one_that_is_held_is_told() {
     let server = playing(answers);
     let ran = submit(&project, &plan, &server, &[]);
     assert_eq!(ran.code, 75, "{}{}", ran.stdout, ran.stderr);
-    let folder = project.path("data/shards");
+    let stem = job_name(&plan).replace("doc2harness-", "");
+    let folder = project.path("data/shards").join(stem);
+    assert!(folder.is_dir());
     told(
         &ran,
         &[
@@ -271,10 +274,12 @@ fn a_job_that_is_there_is_followed_and_one_that_is_held_is_told() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let array = format!("{}-5", job_name(&plan));
     assert!(ran.stdout.contains(&array), "{}", ran.stdout);
+    let kept = std::fs::read_to_string(folder.join("submission.json")).expect("is kept");
+    assert!(kept.contains(&array), "{kept}");
     let refused = refusal(
         403,
         "Forbidden",
-        "jobs.batch is forbidden: User cannot list",
+        "jobs.batch is forbidden: User cannot list\u{1b}[2J",
     );
     let server = playing([
         ("GET jobs", vec![refused]),
@@ -283,5 +288,33 @@ fn a_job_that_is_there_is_followed_and_one_that_is_held_is_told() {
     ]);
     let ran = submit(&project, &plan, &server, &[]);
     assert_eq!(ran.code, 4, "{}", ran.stderr);
-    told(&ran, &["jobs.batch is forbidden: User cannot list"]);
+    told(&ran, &["jobs.batch is forbidden: User cannot list␛[2J"]);
+}
+
+#[test]
+fn of_two_who_submit_at_the_same_time_one_is_told_of_the_other() {
+    let project = crate::evaluate::project();
+    let plan = planned(&project);
+    let stranger = format!("{}-99999999999999999999", job_name(&plan));
+    let name = format!("{}-1", job_name(&plan));
+    let before = job(&stranger, "", false, json!({}));
+    let server = playing([
+        (
+            "GET jobs",
+            vec![
+                jobs(std::slice::from_ref(&before)),
+                jobs(&[before, job(&name, "2 3", false, json!({}))]),
+            ],
+        ),
+        (
+            "POST jobs",
+            vec![refusal(409, "AlreadyExists", "jobs.batch already exists")],
+        ),
+        ("GET pods", Vec::new()),
+    ]);
+    let ran = submit(&project, &plan, &server, &["--detach"]);
+    assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+    let there =
+        format!("the Job {name} is there already, with the shards 2-3; nothing was submitted");
+    told(&ran, &[&there, "type the same again"]);
 }

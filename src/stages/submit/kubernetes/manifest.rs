@@ -37,7 +37,7 @@ const VOLUME: &str = "project";
 const SHARDS: &str = "SHARDS";
 
 impl Manifest<'_> {
-    pub fn job(&self, shards: &[u32], number: usize) -> Result<Job> {
+    pub fn job(&self, shards: &[u32], number: u32) -> Result<Job> {
         if shards.len() > MOST_SHARDS {
             return Err(Failure::user(format!(
                 "{} shards are more than the {MOST_SHARDS} of one Job",
@@ -177,8 +177,7 @@ fn text(word: &str) -> Option<String> {
 }
 
 /// The number of a Job among those of its plan; 0 of one that somebody else has named.
-pub(super) fn number(job: &Job) -> usize {
-    let name = job.metadata.name.as_deref().unwrap_or_default();
+pub(super) fn number(name: &str) -> u32 {
     let number = name.rsplit('-').next().and_then(|end| end.parse().ok());
     number.unwrap_or(0)
 }

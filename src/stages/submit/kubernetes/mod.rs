@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::api::batch::v1::Job;
 
-use super::engine::{Blind, Engine, Seen};
+use super::engine::{Blind, Engine, Queue, Seen};
 use super::places::Places;
 use super::{Cluster, Config};
 use crate::adapters::kubernetes::{Api, ApiError};
@@ -61,7 +61,7 @@ impl<'a> Kubernetes<'a> {
     }
 
     /// What would be submitted for these shards as the Job of this number.
-    pub fn manifest(&self, shards: &[u32], number: usize) -> Result<Job> {
+    pub fn manifest(&self, shards: &[u32], number: u32) -> Result<Job> {
         self.manifest.job(shards, number)
     }
 
@@ -95,22 +95,43 @@ impl<'a> Kubernetes<'a> {
 impl Engine for Kubernetes<'_> {
     const NAME: &'static str = "kubernetes";
 
-    async fn queued(&self) -> Result<BTreeSet<u32>> {
+    async fn queue(&self) -> Result<Queue> {
         let jobs = self.jobs().await.map_err(failure)?;
-        Ok(jobs.iter().flat_map(seen::unfinished).collect())
+        Ok(Queue {
+            shards: jobs.iter().flat_map(seen::unfinished).collect(),
+            arrays: jobs
+                .into_iter()
+                .filter_map(|job| job.metadata.name)
+                .collect(),
+        })
     }
 
-    async fn submit(&self, shards: &[u32]) -> Result<String> {
-        let jobs = self.jobs().await.map_err(failure)?;
-        let number = 1 + jobs.iter().map(manifest::number).max().unwrap_or(0);
+    /// The number comes from the list that told which shards are open: of two who submit now, one finds the name taken.
+    async fn submit(&self, shards: &[u32], queue: &Queue) -> Result<String> {
+        let numbers = queue.arrays.iter().map(|name| manifest::number(name));
+        let number = numbers.max().unwrap_or(0).saturating_add(1);
         let job = self.manifest(shards, number)?;
-        // One of that name is there already when somebody else submits now, or when the answer to a first request was
-        // lost: both are followed by their label.
-        self.api.create(&job).await.map_err(failure)?;
-        Ok(job.metadata.name.unwrap_or_default())
+        let name = job.metadata.name.clone().unwrap_or_default();
+        if self.api.create(&job).await.map_err(failure)? {
+            return Ok(name);
+        }
+        // It is this one when the answer to a first request was lost.
+        let jobs = self.jobs().await.map_err(failure)?;
+        let there = jobs
+            .iter()
+            .find(|one| one.metadata.name.as_ref() == Some(&name));
+        let what = match there.map(manifest::shards) {
+            Some(theirs) if theirs == shards => return Ok(name),
+            Some(theirs) => format!("with the shards {}", ranges(&theirs)),
+            None => "and is none of this plan".to_owned(),
+        };
+        let message = format!("the Job {name} is there already, {what}; nothing was submitted");
+        Err(Failure::new(Kind::Environment, message).hint(
+            "somebody else has submitted at the same time: type the same again, and what is open then is submitted",
+        ))
     }
 
-    async fn submit_merge(&self, _array: &str) -> Result<Option<String>> {
+    async fn submit_merge(&self, _arrays: &BTreeSet<String>) -> Result<Option<String>> {
         Ok(None)
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 
-use crate::domain::visible::{shortened, visible_line};
+use crate::domain::visible::in_short;
 
 pub(super) const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 pub(super) const INDEX: &str = "batch.kubernetes.io/job-completion-index";
@@ -15,8 +15,6 @@ const NO_IMAGE: [&str; 4] = [
     "InvalidImageName",
     "ErrImageNeverPull",
 ];
-/// So much of what the cluster says is told.
-const SHOWN_CHARS: usize = 300;
 
 /// The Job of a Pod, and its shard.
 pub(super) fn shard<'a>(pod: &'a Pod, of_job: &BTreeMap<&str, Vec<u32>>) -> Option<(&'a str, u32)> {
@@ -115,8 +113,7 @@ pub(super) fn said(reason: Option<&str>, message: Option<&str>) -> String {
         .into_iter()
         .flatten()
         .filter(|part| !part.is_empty());
-    let text = parts.collect::<Vec<_>>().join(": ");
-    shortened(&visible_line(&text), SHOWN_CHARS).into_owned()
+    in_short(&parts.collect::<Vec<_>>().join(": "))
 }
 
 #[cfg(test)]

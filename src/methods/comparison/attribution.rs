@@ -162,7 +162,7 @@ impl<'d> Clauses<'d> {
         groups: &[Group],
     ) -> Vec<Scored> {
         if fact.kind.is_named() {
-            return self.writing(fact, key);
+            return self.writing(fact, key, groups);
         }
         let how = &self.settings.question;
         let mut question = question.clone();
@@ -195,16 +195,18 @@ impl<'d> Clauses<'d> {
         clauses
     }
 
-    fn best(&self, question: &Bag, groups: &[Group]) -> Vec<Scored> {
-        // A person's groups decide, also that it is outside of the document.
-        let said: Vec<&str> = groups
-            .iter()
-            .filter(|group| group.is_of_person())
-            .map(|group| group.name.as_str())
-            .collect();
-        let may_answer = |clause: usize| {
+    /// Which clauses a thing of these groups may follow from: a person's groups decide, also that it is outside of the
+    /// document.
+    fn may_answer<'g>(&'g self, groups: &'g [Group]) -> impl Fn(usize) -> bool + 'g {
+        let of_person = groups.iter().filter(|group| group.is_of_person);
+        let said: Vec<&str> = of_person.map(|group| group.name.as_str()).collect();
+        move |clause| {
             said.is_empty() || said.contains(&self.features[self.feature_of[clause]].as_str())
-        };
+        }
+    }
+
+    fn best(&self, question: &Bag, groups: &[Group]) -> Vec<Scored> {
+        let may_answer = self.may_answer(groups);
         let saturated: Bag = question
             .iter()
             .map(|(token, weight)| {
@@ -239,12 +241,13 @@ impl<'d> Clauses<'d> {
 
     /// The clauses that write a name; among equals one of the chapter that is about such things, then the one whose
     /// id speaks most of it, then the first of the document.
-    fn writing(&self, fact: &Fact, key: &str) -> Vec<Scored> {
+    fn writing(&self, fact: &Fact, key: &str, groups: &[Group]) -> Vec<Scored> {
+        let may_answer = self.may_answer(groups);
         let about: BTreeSet<String> = self.words.bag(key).into_keys().collect();
         let mut all: Vec<(f64, (bool, usize), usize)> = Vec::new();
         for (idx, clause) in self.clauses.iter().enumerate() {
             let score = written(clause, fact.kind, key);
-            if score > 0.0 {
+            if score > 0.0 && may_answer(idx) {
                 let in_id = self.words.bag(clause.id.as_str());
                 let in_id = in_id.keys().filter(|word| about.contains(*word)).count();
                 let is_home = home(fact.kind).contains(&clause.id.chapter());
@@ -392,12 +395,13 @@ mod tests {
         };
         let document = document();
         let clauses = Clauses::of(&document, &words, &settings);
-        let group = |name: &str, because: &[&str]| Group {
+        let group = |name: &str, is_of_person: bool| Group {
             name: name.to_owned(),
             score: 1.0,
-            because: because.iter().map(|token| (*token).to_owned()).collect(),
+            because: Vec::new(),
+            is_of_person,
         };
-        let groups = [group("tools.read", &["read"])];
+        let groups = [group("tools.read", false)];
         let check = |kind, key: &str, definition: &str, expected: Option<&str>| {
             let fact = Fact::new(kind, key, key, 1);
             let unit = Unit::new(Path::new("a.py"), definition, 1);
@@ -427,18 +431,21 @@ mod tests {
         );
         check(Check, "default limit > 2000", "", Some("tools.read.range"));
         // A person said where it belongs.
-        let fact = Fact::new(Error, "{} is a binary file", "", 1);
         let unit = Unit::new(Path::new("a.py"), "ReadFile", 1);
-        let features = |groups: &[Group]| -> BTreeSet<String> {
+        let features = |kind, key: &str, groups: &[Group]| -> BTreeSet<String> {
+            let fact = Fact::new(kind, key, "", 1);
             let question = clauses.question(&unit, &[]);
-            let found = clauses.of_fact(&fact, "", &unit, &question, groups);
+            let found = clauses.of_fact(&fact, key, &unit, &question, groups);
             let ids = found.iter().map(|(idx, _)| clauses.id(*idx));
             ids.map(feature_of).collect()
         };
-        let all = features(&groups);
-        assert!(all.contains("tools.read"), "{all:?}");
-        let of_person = features(&[group("tools.bash", &[])]);
-        assert!(!of_person.contains("tools.read"), "{of_person:?}");
-        assert!(features(&[group(OUTSIDE, &[])]).is_empty());
+        for (kind, key) in [(Error, "{} is a binary file"), (Parameter, "read.offset")] {
+            let all = features(kind, key, &groups);
+            assert!(all.contains("tools.read"), "{key}: {all:?}");
+            let of_person = features(kind, key, &[group("tools.bash", true)]);
+            assert!(!of_person.contains("tools.read"), "{key}: {of_person:?}");
+            let outside = features(kind, key, &[group(OUTSIDE, true)]);
+            assert!(outside.is_empty(), "{key}: {outside:?}");
+        }
     }
 }

@@ -309,7 +309,9 @@ fn differing(
             (shown(our_fact), shown(their_fact))
         }
         FactKind::Effect => {
-            let known = looked_at(our.unit, calls);
+            // A unit that is no function has no body, but the effect knows what stands before it.
+            let mut known = our_fact.looks.clone();
+            known.extend(looked_at(our.unit, calls));
             let only_theirs: Vec<&str> = their_fact.looks.difference(&known).copied().collect();
             if only_theirs.is_empty() {
                 return None;
@@ -455,6 +457,7 @@ mod tests {
                 name: "tools.read".to_owned(),
                 score: 1.0,
                 because: Vec::new(),
+                is_of_person: false,
             };
             vec![vec![group]; units.len()]
         };
@@ -593,6 +596,12 @@ mod tests {
         let caller =
             "def all(path):\n    if not is_link(path):\n        remove_binary_content(path)\n";
         assert_eq!(differs(&remove("", caller), &remove(look, "")), None);
+        // Neither side has a function around it.
+        let outside = "if not binary_content.is_symlink():\n    binary_content.unlink()\n";
+        assert_eq!(differs(outside, outside), None);
+        let found = differs("binary_content.unlink()\n", outside);
+        let expected = "differs effect t.py:2 c.py:1 tools.read.binary";
+        assert_eq!(found.as_deref(), Some(expected));
     }
 
     #[test]

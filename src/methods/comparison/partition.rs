@@ -51,13 +51,8 @@ pub struct Group {
     pub score: f64,
     /// The tokens that weigh most; none where a person said so.
     pub because: Vec<String>,
-}
-
-impl Group {
-    /// No token decided, a person did.
-    pub fn is_of_person(&self) -> bool {
-        self.because.is_empty()
-    }
+    /// A person said so, and no calculation did.
+    pub is_of_person: bool,
 }
 
 /// The groups of each unit, the nearest first; none where nothing is near, [`OUTSIDE`] where a person said so.
@@ -187,6 +182,7 @@ impl<'d> Features<'d> {
                 name: feature.clone(),
                 score: (score * 1000.0).round() / 1000.0,
                 because: because.collect(),
+                is_of_person: false,
             });
         }
         near.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.name.cmp(&b.name)));
@@ -307,6 +303,7 @@ impl Corrections {
                         name: name.clone(),
                         score: 1.0,
                         because: Vec::new(),
+                        is_of_person: true,
                     };
                     placement[idx] = match correction.groups.as_slice() {
                         [] => vec![group(&OUTSIDE.to_owned())],

@@ -9,7 +9,7 @@ use tree_sitter::Node;
 
 use super::python_facts;
 use super::source::{Unit, whole, with_rest};
-use super::syntax::{each, line, parsed};
+use super::syntax::{MOST_DEPTH, children, each, line, parsed};
 
 /// Cuts one file into its units, in the order of the source.
 ///
@@ -22,7 +22,7 @@ pub fn units(file: &Path, text: &str) -> Vec<Unit> {
         units: vec![whole(file, text)],
         classes: Vec::new(),
     };
-    walk.visit(root, 0);
+    walk.all(root);
     with_rest(walk.units, text)
 }
 
@@ -109,6 +109,11 @@ impl<'t> Source<'t> {
 
     /// The value of an integer expression of literals and constants of this file.
     pub(super) fn number(&self, node: Node<'_>) -> Option<i64> {
+        self.number_within(node, MOST_DEPTH)
+    }
+
+    fn number_within(&self, node: Node<'_>, depth: usize) -> Option<i64> {
+        let depth = depth.checked_sub(1)?;
         match node.kind() {
             "integer" => {
                 let text = self.text(node).replace('_', "").to_lowercase();
@@ -120,13 +125,13 @@ impl<'t> Source<'t> {
                 }
             }
             "identifier" => self.numbers.get(self.text(node)).copied(),
-            "parenthesized_expression" => self.number(node.named_child(0)?),
+            "parenthesized_expression" => self.number_within(node.named_child(0)?, depth),
             "unary_operator" if self.field(node, "operator") == "-" => self
-                .number(node.child_by_field_name("argument")?)?
+                .number_within(node.child_by_field_name("argument")?, depth)?
                 .checked_neg(),
             "binary_operator" => {
-                let left = self.number(node.child_by_field_name("left")?)?;
-                let right = self.number(node.child_by_field_name("right")?)?;
+                let left = self.number_within(node.child_by_field_name("left")?, depth)?;
+                let right = self.number_within(node.child_by_field_name("right")?, depth)?;
                 match self.field(node, "operator") {
                     "+" => left.checked_add(right),
                     "-" => left.checked_sub(right),
@@ -142,6 +147,11 @@ impl<'t> Source<'t> {
 
     /// The text of a string literal, also of several side by side; what is put in at run time is `{}`.
     pub(super) fn string(&self, node: Node<'_>) -> Option<String> {
+        self.string_within(node, MOST_DEPTH)
+    }
+
+    fn string_within(&self, node: Node<'_>, depth: usize) -> Option<String> {
+        let depth = depth.checked_sub(1)?;
         match node.kind() {
             "string" => {
                 let mut out = String::new();
@@ -159,13 +169,13 @@ impl<'t> Source<'t> {
                 let mut cursor = node.walk();
                 node.named_children(&mut cursor)
                     .filter(|part| part.kind() == "string")
-                    .map(|part| self.string(part))
+                    .map(|part| self.string_within(part, depth))
                     .collect()
             }
-            "parenthesized_expression" => self.string(node.named_child(0)?),
+            "parenthesized_expression" => self.string_within(node.named_child(0)?, depth),
             "binary_operator" => {
-                let left = self.string(node.child_by_field_name("left")?)?;
-                let right = self.string(node.child_by_field_name("right")?);
+                let left = self.string_within(node.child_by_field_name("left")?, depth)?;
+                let right = self.string_within(node.child_by_field_name("right")?, depth);
                 Some(left + &right.unwrap_or_else(|| "{}".to_owned()))
             }
             _ => None,
@@ -190,14 +200,24 @@ struct Walk<'t> {
 }
 
 impl<'t> Walk<'t> {
-    /// Visits a node on behalf of the unit with this index.
-    fn visit(&mut self, node: Node<'t>, unit_idx: usize) {
+    /// Visits every node on behalf of the unit that it stands in.
+    fn all(&mut self, root: Node<'t>) {
+        let mut waiting = vec![(root, 0, 0)];
+        while let Some((node, unit_idx, n_classes)) = waiting.pop() {
+            self.classes.truncate(n_classes);
+            let unit_idx = self.visit(node, unit_idx);
+            let n_classes = self.classes.len();
+            let below = children(node).into_iter().rev();
+            waiting.extend(below.map(|child| (child, unit_idx, n_classes)));
+        }
+    }
+
+    /// Visits a node on behalf of the unit with this index, and returns the unit of what stands below it.
+    fn visit(&mut self, node: Node<'t>, unit_idx: usize) -> usize {
         let mut unit_idx = unit_idx;
-        let mut is_class = false;
         match node.kind() {
             "class_definition" => {
                 self.classes.push(self.source.field(node, "name"));
-                is_class = true;
                 unit_idx = self.open(node, self.classes.join("."));
             }
             "function_definition" if self.is_outermost(unit_idx) => {
@@ -222,14 +242,7 @@ impl<'t> Walk<'t> {
             _ => {}
         }
         python_facts::of(&self.source, node, &mut self.units[unit_idx].facts);
-        let mut cursor = node.walk();
-        let children: Vec<Node<'t>> = node.named_children(&mut cursor).collect();
-        for child in children {
-            self.visit(child, unit_idx);
-        }
-        if is_class {
-            self.classes.pop();
-        }
+        unit_idx
     }
 
     /// A function is a unit of its own unless it stands inside one.

@@ -8,7 +8,7 @@ use std::path::Path;
 use tree_sitter::{Language, Node};
 
 use super::source::{Unit, whole, with_rest};
-use super::syntax::{each, line, parsed};
+use super::syntax::{MOST_DEPTH, children, each, line, parsed};
 
 /// Cuts one file into its units, in the order of the source.
 ///
@@ -29,7 +29,7 @@ pub fn units(file: &Path, text: &str) -> Vec<Unit> {
         source: Script::new(text, root),
         units: vec![whole(file, text)],
     };
-    walk.visit(root, 0, false);
+    walk.all(root);
     with_rest(walk.units, text)
 }
 
@@ -39,8 +39,19 @@ struct Walk<'t> {
 }
 
 impl<'t> Walk<'t> {
-    /// Visits a node on behalf of the unit with this index; what stands inside a function is its own.
-    fn visit(&mut self, node: Node<'t>, unit_idx: usize, is_inside: bool) {
+    /// Visits every node on behalf of the unit that it stands in.
+    fn all(&mut self, root: Node<'t>) {
+        let mut waiting = vec![(root, 0, false)];
+        while let Some((node, unit_idx, is_inside)) = waiting.pop() {
+            let (unit_idx, is_inside) = self.visit(node, unit_idx, is_inside);
+            let below = children(node).into_iter().rev();
+            waiting.extend(below.map(|child| (child, unit_idx, is_inside)));
+        }
+    }
+
+    /// Visits a node on behalf of the unit with this index; what stands inside a function is its own. Returns the unit of
+    /// what stands below it, and whether that is inside a function.
+    fn visit(&mut self, node: Node<'t>, unit_idx: usize, is_inside: bool) -> (usize, bool) {
         let (mut unit_idx, mut is_inside) = (unit_idx, is_inside);
         if let Some(name) = self.source.definition(node).filter(|_| !is_inside) {
             let outer = &self.units[unit_idx].name;
@@ -61,10 +72,7 @@ impl<'t> Walk<'t> {
             _ => {}
         }
         self.source.facts(node, &mut self.units[unit_idx].facts);
-        let mut cursor = node.walk();
-        for child in node.named_children(&mut cursor).collect::<Vec<_>>() {
-            self.visit(child, unit_idx, is_inside);
-        }
+        (unit_idx, is_inside)
     }
 
     fn open(&mut self, node: Node<'_>, name: &str, outer_idx: usize) -> usize {
@@ -169,13 +177,18 @@ impl<'t> Script<'t> {
 
     /// The value of an integer expression of literals and constants of this file.
     pub(super) fn number(&self, node: Node<'_>) -> Option<i64> {
+        self.number_within(node, MOST_DEPTH)
+    }
+
+    fn number_within(&self, node: Node<'_>, depth: usize) -> Option<i64> {
+        let depth = depth.checked_sub(1)?;
         match node.kind() {
             "number" => self.text(node).replace('_', "").parse().ok(),
             "identifier" => self.numbers.get(self.text(node)).copied(),
-            "parenthesized_expression" => self.number(node.named_child(0)?),
+            "parenthesized_expression" => self.number_within(node.named_child(0)?, depth),
             "binary_expression" => {
-                let left = self.number(node.child_by_field_name("left")?)?;
-                let right = self.number(node.child_by_field_name("right")?)?;
+                let left = self.number_within(node.child_by_field_name("left")?, depth)?;
+                let right = self.number_within(node.child_by_field_name("right")?, depth)?;
                 match self.field(node, "operator") {
                     "+" => left.checked_add(right),
                     "-" => left.checked_sub(right),
@@ -189,6 +202,11 @@ impl<'t> Script<'t> {
 
     /// The text of a literal, also of several that are added; what is put in at run time is `{}`.
     pub(super) fn string(&self, node: Node<'_>) -> Option<String> {
+        self.string_within(node, MOST_DEPTH)
+    }
+
+    fn string_within(&self, node: Node<'_>, depth: usize) -> Option<String> {
+        let depth = depth.checked_sub(1)?;
         match node.kind() {
             "string" | "template_string" => {
                 let mut out = String::new();
@@ -201,10 +219,10 @@ impl<'t> Script<'t> {
                 }
                 Some(out)
             }
-            "parenthesized_expression" => self.string(node.named_child(0)?),
+            "parenthesized_expression" => self.string_within(node.named_child(0)?, depth),
             "binary_expression" if self.field(node, "operator") == "+" => {
-                let left = self.string(node.child_by_field_name("left")?)?;
-                let right = self.string(node.child_by_field_name("right")?);
+                let left = self.string_within(node.child_by_field_name("left")?, depth)?;
+                let right = self.string_within(node.child_by_field_name("right")?, depth);
                 Some(left + &right.unwrap_or_else(|| "{}".to_owned()))
             }
             _ => None,

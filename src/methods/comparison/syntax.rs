@@ -21,13 +21,22 @@ pub fn line(node: Node<'_>) -> usize {
     node.start_position().row + 1
 }
 
-/// Every named node below this one, and itself.
+/// Expressions are worked out so deep; what lies deeper is nobody's constant or message, and the stack has an end.
+pub const MOST_DEPTH: usize = 200;
+
+/// This node and every named one below it, each before those below it. Strangers nest as deep as they like.
 pub fn each<'n>(node: Node<'n>, of: &mut dyn FnMut(Node<'n>)) {
-    of(node);
-    let mut cursor = node.walk();
-    for child in node.named_children(&mut cursor).collect::<Vec<_>>() {
-        each(child, of);
+    let mut waiting = vec![node];
+    while let Some(node) = waiting.pop() {
+        of(node);
+        waiting.extend(children(node).into_iter().rev());
     }
+}
+
+/// The named nodes right below this one.
+pub fn children(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor).collect()
 }
 
 /// The last statement of a block, comments aside.
@@ -55,5 +64,25 @@ pub fn short(text: &str) -> String {
     match text.char_indices().nth(N_SHOWN) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::source::units;
+
+    #[test]
+    fn source_that_is_nested_without_end_is_read() {
+        const N: usize = 100_000;
+        let nested = format!("x = {}1{}\n", "(".repeat(N), ")".repeat(N));
+        let added = format!("x = 'a'{}\n", " + 'a'".repeat(N));
+        for file in ["a.py", "a.ts"] {
+            for text in [&nested, &added] {
+                let units = units(Path::new(file), text, &|_| false);
+                assert_eq!(units.len(), 1, "{file}");
+            }
+        }
     }
 }

@@ -4,6 +4,8 @@
 //! `cargo bench --bench evaluate` prints CPU (user + system of all processes, from getrusage) and wall time a case,
 //! medians over the rounds, and the time from the start of the program to the end of a run of one empty case.
 
+mod limits;
+
 use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::path::Path;
@@ -12,6 +14,7 @@ use std::time::Instant;
 
 use doc2harness::adapters::mock::{BASE_PATH, Mock};
 use doc2harness::domain::case::{Case, CaseId};
+use limits::limit;
 
 const N_CASES: usize = 40;
 const ROUNDS: usize = 5;
@@ -109,14 +112,18 @@ fn main() {
         "evaluate           {ours_cpu:7.1} ms CPU  {:7.1} ms wall",
         median(ours_wall)
     );
+    let above = ours_cpu - bare_cpu;
     println!(
-        "above the bare one {:7.1} ms CPU  (limit 40)",
-        ours_cpu - bare_cpu
+        "above the bare one {above:7.1} ms CPU  ({})",
+        limit(above, 15.0)
     );
+    let start = median(start);
     println!(
-        "start to the end of a run of one empty case {:.0} ms wall (limit 150)",
-        median(start)
+        "start to the end of a run of one empty case {start:.0} ms wall ({})",
+        limit(start, 150.0)
     );
+    drop(folder);
+    limits::end();
 }
 
 fn evaluate(root: &Path, candidate: &str, case: &str) {

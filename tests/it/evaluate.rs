@@ -653,6 +653,62 @@ fn a_full_disk_ends_the_run_and_keeps_what_is_finished() {
 }
 
 #[test]
+fn what_our_side_breaks_is_tried_again_and_is_not_the_candidates_failure() {
+    let project = project();
+    // 80 MB do not fit into the 64 MiB that a folder of a cell has here, whatever the candidate does.
+    let too_large = exit_case().replace(
+        "[fixture]\n",
+        "[fixture]\n\"big\" = { text = \"12345678\", times = 10000000 }\n",
+    );
+    project.write("cases/headless/exit.toml", &too_large);
+    let began = Instant::now();
+    let command = ["--json", "evaluate", "-c", "reference", "--run", "r"];
+    let broken = project.run(&command);
+    let took = began.elapsed();
+    assert_eq!(broken.code, 6, "{}{}", broken.stdout, broken.stderr);
+    let result = broken.json();
+    assert_eq!(
+        verdicts(&result)[0],
+        "reference file-operations/link → pass"
+    );
+    assert_eq!(
+        result["verdicts"][1]["outcome"]["status"], "invalid",
+        "{result:#}"
+    );
+    assert_eq!(result["verdicts"][1]["outcome"]["kind"], "files");
+    assert_eq!(result["n_invalid"], 1);
+    let log = project.path("data/runs/r/outcomes.jsonl");
+    let text = std::fs::read_to_string(log).expect("reads");
+    let attempts: Vec<(String, u64)> = text
+        .lines()
+        .map(|line| {
+            let unit: Value = serde_json::from_str(line).expect("is JSON");
+            let case = unit["case"].as_str().expect("an id").to_owned();
+            (case, unit["attempt"].as_u64().expect("a number"))
+        })
+        .filter(|(case, _)| case == "headless/exit")
+        .collect();
+    assert_eq!(attempts, [("headless/exit".to_owned(), 3)], "{text}");
+    // The second attempt waits for 0.8 s, the third for 1.6 s more.
+    assert!(took > Duration::from_millis(2400), "no back-off: {took:?}");
+
+    // A failure of the candidate does not hide it, and it is in no share.
+    let file = project.path("out.xml");
+    let junit = ["--junit", file.to_str().expect("text")];
+    let both = project.run(&[&["evaluate", "-c", "leaky", "--run", "s"], &junit[..]].concat());
+    assert_eq!(both.code, 6, "{}{}", both.stdout, both.stderr);
+    for told in [
+        "1 units are invalid, our side broke; try them again: pipeline evaluate --resume s",
+        "0/1",
+    ] {
+        assert!(both.stdout.contains(told), "{told}\n{}", both.stdout);
+    }
+    let xml = std::fs::read_to_string(file).expect("was written");
+    let counts = "tests=\"2\" failures=\"1\" errors=\"1\"";
+    assert!(xml.contains(counts), "{xml}");
+}
+
+#[test]
 fn the_certificate_names_what_is_not_proven_and_goes_stale() {
     let project = project();
     let mutant = |name: &str, vacuous: bool, replace: &str| {

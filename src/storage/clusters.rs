@@ -22,13 +22,13 @@ pub struct Made<'a> {
 /// Dimensions that all issues share, with their values.
 pub type Vector = Vec<(u32, f32)>;
 
-/// Puts what was made in the place of all clusters but those that stay. The biggest clusters come first.
+/// Puts what was made in the place of all clusters but those that stay. The biggest clusters come first. What stays was
+/// read before the transaction began: who calls this sees to it that nobody stored clusters since.
 pub fn replace(
-    database: &mut Database,
+    transaction: &Transaction<'_>,
     staying: &[Cluster],
     made: &Made<'_>,
 ) -> Result<(), DatabaseError> {
-    let transaction = database.write()?;
     transaction.execute("DELETE FROM filter_clusters", [])?;
     let staying: BTreeSet<&str> = staying.iter().map(|cluster| cluster.id.as_str()).collect();
     let stored: Vec<String> = transaction
@@ -46,7 +46,7 @@ pub fn replace(
     )?;
     // Places are unique: all go below 0 before any comes back.
     transaction.execute("UPDATE cluster_clusters SET place = -place", [])?;
-    insert(&transaction, made)?;
+    insert(transaction, made)?;
     transaction.execute(
         "UPDATE cluster_clusters SET place = counted.place FROM (
              SELECT id, row_number() OVER (ORDER BY n_members DESC, id) AS place
@@ -56,7 +56,7 @@ pub fn replace(
          ) AS counted WHERE counted.id = cluster_clusters.id",
         [],
     )?;
-    Ok(transaction.commit()?)
+    Ok(())
 }
 
 fn insert(transaction: &Transaction<'_>, made: &Made<'_>) -> Result<(), DatabaseError> {
@@ -355,7 +355,9 @@ mod tests {
             vectors: &members.map(|key| (key.clone(), vec![(7, 0.5)])).collect(),
             background: "{}",
         };
-        replace(database, staying, &made).expect("writes");
+        let transaction = database.write().expect("begins");
+        replace(&transaction, staying, &made).expect("writes");
+        transaction.commit().expect("commits");
     }
 
     #[test]

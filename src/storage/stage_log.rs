@@ -1,6 +1,6 @@
 //! What each stage last finished, and from which inputs: what `run` calls stale and `status` shows.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::database::{Database, DatabaseError};
 
@@ -15,8 +15,12 @@ pub struct StageEntry {
 }
 
 pub fn last(database: &Database, stage: &str) -> Result<Option<StageEntry>, DatabaseError> {
-    Ok(database
-        .connection()
+    last_in(database.connection(), stage)
+}
+
+/// The same inside a transaction, where nobody else can finish the stage.
+pub fn last_in(connection: &Connection, stage: &str) -> Result<Option<StageEntry>, DatabaseError> {
+    Ok(connection
         .query_row(
             "SELECT inputs, finished_at, summary FROM stage_log WHERE stage = ?1",
             [stage],
@@ -37,12 +41,21 @@ pub fn finish(
     entry: &StageEntry,
 ) -> Result<(), DatabaseError> {
     let transaction = database.write()?;
+    store(&transaction, stage, entry)?;
+    Ok(transaction.commit()?)
+}
+
+/// For a stage that stores what it made in the same transaction.
+pub fn store(
+    transaction: &Transaction<'_>,
+    stage: &str,
+    entry: &StageEntry,
+) -> Result<(), DatabaseError> {
     transaction.execute(
         "INSERT INTO stage_log (stage, inputs, finished_at, summary) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (stage) DO UPDATE SET inputs = ?2, finished_at = ?3, summary = ?4",
         params![stage, entry.inputs, entry.finished_at, entry.summary],
     )?;
-    transaction.commit()?;
     Ok(())
 }
 

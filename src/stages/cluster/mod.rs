@@ -13,7 +13,7 @@ use crate::domain::issue::IssueKey;
 use crate::domain::mining::Cluster;
 use crate::methods::issue_vectors::Weights;
 use crate::paths::Project;
-use crate::storage::database::Database;
+use crate::storage::database::{Database, DatabaseError};
 use crate::storage::stage_log::{self, StageEntry};
 use crate::storage::{clusters, documents, ranking, reviews, settings};
 
@@ -32,6 +32,8 @@ pub use judge_pairs::JudgedPairs;
 
 /// Raised when the calculation changes, so that stored clusters count as stale.
 const CALCULATION: u32 = 5;
+/// The name under which the log knows this stage.
+const STAGE: &str = "cluster";
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -102,8 +104,18 @@ pub struct Summary {
 pub fn run(context: &Context, config: &Config) -> Result<Summary> {
     let path = context.project.database();
     let mut database = Database::open(&path).kind(Kind::Environment)?;
-    let (ranking_inputs, basis) = fresh_ranking(context, &database, config)?;
-    let (material, chosen, n_missing) = chosen(context, &database, config)?;
+    loop {
+        if let Some(summary) = attempt(context, &mut database, config)? {
+            return Ok(summary);
+        }
+    }
+}
+
+/// None when another run stored its clusters meanwhile: what was read before that is no longer so.
+fn attempt(context: &Context, database: &mut Database, config: &Config) -> Result<Option<Summary>> {
+    let stored = stage_log::last(database, STAGE)?;
+    let (ranking_inputs, basis) = fresh_ranking(context, database, config)?;
+    let (material, chosen, n_missing) = chosen(context, database, config)?;
     let said = said(context)?;
     let inputs = Inputs::new(
         &basis,
@@ -113,98 +125,112 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
         &said.before,
         config,
     )?;
-    let last = stage_log::last(&database, "cluster")?.filter(|_| !config.again);
-    let unchanged = last
-        .as_ref()
-        .is_some_and(|entry| entry.inputs == inputs.to_string());
-    let grows = last
-        .as_ref()
-        .is_some_and(|entry| inputs.same_basis(&entry.inputs));
-    let (mut n_before, mut n_split, mut n_contradicted) = (0, 0, 0);
-    if !unchanged {
-        context.progress.begin("cluster", Some(chosen.len() as u64));
-        let (mut ids, mut before) = (HashMap::new(), Vec::new());
-        if let Some(entry) = last.as_ref().filter(|_| grows) {
-            let all = clusters::all(&database)?;
-            for cluster in &all {
-                let members = cluster.members.iter().cloned();
-                ids.extend(members.map(|key| (key, cluster.id.clone())));
-            }
-            before = reusable(context, all, entry)?;
-        }
-        n_before = before.len();
-        let kept = match grows {
-            true => Background::kept(&database)?,
-            false => None,
-        };
-        let (background, growth) = match kept {
-            Some(background) => {
-                let growth = Growth::of(&database, config, &background, before, &chosen, &said)?;
-                (background, growth)
-            }
-            None => {
-                let background = Background::count(&database, config)?;
-                let growth = Growth::anew(&database, config, &background, before, &chosen)?;
-                (background, growth)
-            }
-        };
-        let untouched = growth.untouched.iter();
-        let before = Before {
-            ids,
-            other_ids: untouched.map(|cluster| cluster.id.clone()).collect(),
-            clusters: growth.touched,
-            ..said.before
-        };
-        let looked_at = &growth.looked_at;
-        let grouping = group(
-            &looked_at.issues,
-            &looked_at.terms,
-            &background.rarity,
-            &looked_at.in_order(),
-            &before,
-            &config.settings,
-        );
-        n_split = grouping.n_split;
-        n_contradicted = grouping.n_contradicted;
-        let made = clusters::Made {
-            clusters: &grouping.clusters,
-            vectors: &grouping.vectors,
-            background: &serde_json::to_string(&background)?,
-        };
-        clusters::replace(&mut database, &growth.untouched, &made)?;
-        context
-            .progress
-            .end(&format!("{} clusters looked at", grouping.clusters.len()));
-    } else if let Some(entry) = last {
-        let summary: serde_json::Value = serde_json::from_str(&entry.summary)?;
-        let number = |name: &str| summary[name].as_u64().unwrap_or(0) as usize;
-        n_before = number("n_clusters");
-        n_split = number("n_split");
-        n_contradicted = number("n_contradicted");
-    }
-    let made = clusters::all(&database)?;
     let mut summary = Summary {
         material,
         n_issues: chosen.len(),
         n_missing,
-        n_clusters: made.len(),
-        n_single: made.iter().filter(|made| made.members.len() == 1).count(),
-        n_before,
-        n_split,
-        n_contradicted,
-        unchanged,
+        n_clusters: 0,
+        n_single: 0,
+        n_before: 0,
+        n_split: 0,
+        n_contradicted: 0,
+        unchanged: false,
         clusters: Vec::new(),
     };
-    if !unchanged {
-        let entry = StageEntry {
-            inputs: inputs.to_string(),
-            finished_at: context.timestamp(),
-            summary: serde_json::to_string(&summary)?,
-        };
-        stage_log::finish(&mut database, "cluster", &entry)?;
+    let last = stored.as_ref().filter(|_| !config.again);
+    if let Some(entry) = last.filter(|entry| entry.inputs == inputs.to_string()) {
+        let before: serde_json::Value = serde_json::from_str(&entry.summary)?;
+        let number = |name: &str| before[name].as_u64().unwrap_or(0) as usize;
+        summary.n_before = number("n_clusters");
+        summary.n_split = number("n_split");
+        summary.n_contradicted = number("n_contradicted");
+        summary.unchanged = true;
+        let all = clusters::all(database)?;
+        summary.count(&all);
+        summary.clusters = all;
+        return Ok(Some(summary));
     }
-    summary.clusters = made;
-    Ok(summary)
+    let last = last.filter(|entry| inputs.same_basis(&entry.inputs));
+    context.progress.begin(STAGE, Some(chosen.len() as u64));
+    let (mut ids, mut before) = (HashMap::new(), Vec::new());
+    if let Some(entry) = last {
+        let all = clusters::all(database)?;
+        for cluster in &all {
+            let members = cluster.members.iter().cloned();
+            ids.extend(members.map(|key| (key, cluster.id.clone())));
+        }
+        before = reusable(context, all, entry)?;
+    }
+    summary.n_before = before.len();
+    let kept = match last {
+        Some(_) => Background::kept(database)?,
+        None => None,
+    };
+    let (background, growth) = match kept {
+        Some(background) => {
+            let growth = Growth::of(database, config, &background, before, &chosen, &said)?;
+            (background, growth)
+        }
+        None => {
+            let background = Background::count(database, config)?;
+            let growth = Growth::anew(database, config, &background, before, &chosen)?;
+            (background, growth)
+        }
+    };
+    let untouched = growth.untouched.iter();
+    let before = Before {
+        ids,
+        other_ids: untouched.map(|cluster| cluster.id.clone()).collect(),
+        clusters: growth.touched,
+        ..said.before
+    };
+    let looked_at = &growth.looked_at;
+    let grouping = group(
+        &looked_at.issues,
+        &looked_at.terms,
+        &background.rarity,
+        &looked_at.in_order(),
+        &before,
+        &config.settings,
+    );
+    summary.n_split = grouping.n_split;
+    summary.n_contradicted = grouping.n_contradicted;
+    let made = clusters::Made {
+        clusters: &grouping.clusters,
+        vectors: &grouping.vectors,
+        background: &serde_json::to_string(&background)?,
+    };
+    // The clusters and what says from which inputs they are come together or not at all.
+    let transaction = database.write()?;
+    if stage_log::last_in(&transaction, STAGE)? != stored {
+        context.progress.end("another run was faster: once more");
+        return Ok(None);
+    }
+    clusters::replace(&transaction, &growth.untouched, &made)?;
+    let n_made = grouping.clusters.len();
+    let mut clusters = growth.untouched;
+    clusters.extend(grouping.clusters);
+    clusters.sort_by(|a, b| (b.members.len().cmp(&a.members.len())).then_with(|| a.id.cmp(&b.id)));
+    summary.count(&clusters);
+    let entry = StageEntry {
+        inputs: inputs.to_string(),
+        finished_at: context.timestamp(),
+        summary: serde_json::to_string(&summary)?,
+    };
+    stage_log::store(&transaction, STAGE, &entry)?;
+    transaction.commit().map_err(DatabaseError::from)?;
+    let end = format!("{n_made} clusters looked at");
+    context.progress.end(&end);
+    summary.clusters = clusters;
+    Ok(Some(summary))
+}
+
+impl Summary {
+    fn count(&mut self, clusters: &[Cluster]) {
+        let alone = clusters.iter().filter(|one| one.members.len() == 1);
+        self.n_single = alone.count();
+        self.n_clusters = clusters.len();
+    }
 }
 
 /// The digest of what the stored ranking was made from, and that of what any ranking depends on; fails when the stored

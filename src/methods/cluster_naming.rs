@@ -115,14 +115,14 @@ fn id(first: &Issue, taken: &mut BTreeSet<String>) -> String {
         slug => slug,
     };
     let with_repository = repository.replace('/', "-").to_lowercase();
-    let free = [
-        slug.clone(),
-        format!("{slug}-{number}"),
-        format!("{slug}-{with_repository}-{number}"),
-    ]
-    .into_iter()
-    .find(|id| !taken.contains(id))
-    .expect("an issue is in one cluster only");
+    let named = format!("{slug}-{with_repository}-{number}");
+    // Even an id with the issue's own number can belong to another cluster: an id stays where most of its issues are.
+    let more = (2..).map(|n| format!("{named}-{n}"));
+    let free = [slug.clone(), format!("{slug}-{number}"), named.clone()]
+        .into_iter()
+        .chain(more)
+        .find(|id| !taken.contains(id))
+        .expect("numbers do not end");
     taken.insert(free.clone());
     free
 }
@@ -292,6 +292,21 @@ mod tests {
             (&*split[1].id, split[1].members[0].number),
             ("same-title", 3)
         );
+    }
+
+    #[test]
+    fn an_id_is_found_whatever_ids_are_taken() {
+        let issue = issue(7, "Same title");
+        let mut taken = BTreeSet::new();
+        for expected in [
+            "same-title",
+            "same-title-7",
+            "same-title-o-n-7",
+            "same-title-o-n-7-2",
+            "same-title-o-n-7-3",
+        ] {
+            assert_eq!(id(&issue, &mut taken), expected);
+        }
     }
 
     #[test]

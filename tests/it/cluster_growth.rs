@@ -42,17 +42,13 @@ fn background(project: &Project) -> String {
         .expect("is there")
 }
 
-/// The clusters by id, without the words that are shown for their terms.
+/// The clusters by id.
 fn clusters(summary: &Value) -> BTreeMap<String, Value> {
     let clusters = summary["clusters"].as_array().expect("a list").iter();
     clusters
         .map(|cluster| {
-            let mut cluster = cluster.clone();
-            for term in cluster["terms"].as_array_mut().expect("a list") {
-                term["word"] = Value::Null;
-            }
             let id = cluster["id"].as_str().expect("an id").to_owned();
-            (id, cluster)
+            (id, cluster.clone())
         })
         .collect()
 }

@@ -102,10 +102,7 @@ fn say_what_reviewers_said(clusters: &mut [Cluster], chosen: &[Chosen<'_>], befo
 
 /// Of clusters of several issues; one issue says its effect in its title.
 fn say_effects(clusters: &mut [Cluster], chosen: &[Chosen<'_>]) {
-    let issues: HashMap<&IssueKey, &Issue> = chosen
-        .iter()
-        .map(|chosen| (&chosen.issue.key, chosen.issue))
-        .collect();
+    let issues = by_key(chosen);
     for cluster in clusters {
         let is_alone = cluster.members.len() == 1;
         if is_alone && !cluster.effect.is_empty() {
@@ -132,21 +129,29 @@ fn say_effects(clusters: &mut [Cluster], chosen: &[Chosen<'_>]) {
     }
 }
 
-/// For each telling term a word that people write for it.
+/// For each telling term the word that the cluster's own issues write for it: what else is looked at plays no part.
 fn say_words(clusters: &mut [Cluster], chosen: &[Chosen<'_>]) {
-    let told: HashSet<String> = clusters
-        .iter()
-        .flat_map(|cluster| cluster.terms.iter().map(|term| term.term.clone()))
-        .collect();
-    let texts = chosen
-        .iter()
-        .flat_map(|chosen| [chosen.issue.title.as_str(), chosen.issue.body.as_str()]);
-    let readable = words::readable(texts, |term| told.contains(term));
-    for term in clusters.iter_mut().flat_map(|cluster| &mut cluster.terms) {
-        if let Some(word) = readable.get(&term.term) {
-            term.word.clone_from(word);
+    let issues = by_key(chosen);
+    for cluster in clusters {
+        let told: HashSet<&str> = cluster
+            .terms
+            .iter()
+            .map(|term| term.term.as_str())
+            .collect();
+        let members = cluster.members.iter().map(|key| issues[key]);
+        let texts = members.flat_map(|issue| [issue.title.as_str(), issue.body.as_str()]);
+        let mut readable = words::readable(texts, |term| told.contains(term));
+        for term in &mut cluster.terms {
+            if let Some(word) = readable.remove(&term.term) {
+                term.word = word;
+            }
         }
     }
+}
+
+fn by_key<'a>(chosen: &[Chosen<'a>]) -> HashMap<&'a IssueKey, &'a Issue> {
+    let issues = chosen.iter().map(|chosen| chosen.issue);
+    issues.map(|issue| (&issue.key, issue)).collect()
 }
 
 /// What is known, by position; issues that are not among the chosen ones play no part.

@@ -31,7 +31,7 @@ pub use judge::{CrossedOver, JudgeConfig, Judged, OverDeals, judge};
 pub use judge_pairs::JudgedPairs;
 
 /// Raised when the calculation changes, so that stored clusters count as stale.
-const CALCULATION: u32 = 5;
+const CALCULATION: u32 = 6;
 /// The name under which the log knows this stage.
 const STAGE: &str = "cluster";
 

@@ -4,11 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::background::Background;
-use super::likeness::Likeness;
+use super::likeness::{Likeness, near};
 use super::{Config, Said};
 use crate::domain::issue::{Issue, IssueKey};
 use crate::domain::mining::{Cluster, IssueTerms, RankedIssue};
-use crate::methods::clustering::near;
 use crate::methods::issue_vectors::SparseVector;
 use crate::methods::text;
 use crate::methods::text::vocabulary::Vocabulary;
@@ -150,8 +149,7 @@ impl LookedAt {
             .flat_map(|(place, cluster)| cluster.members.iter().map(move |key| (place, key)))
             .map(|(place, key)| (place, &vectors[key]))
             .unzip();
-        let at_least = settings.cut - settings.weights.most_bonus();
-        let found = near(&own, &members, at_least).into_iter();
+        let found = near(&own, &members, settings).into_iter();
         found.map(|member| places[member]).collect()
     }
 }

@@ -56,11 +56,7 @@ impl<'a> Likeness<'a> {
             .iter()
             .map(|(place, _)| lexicon.term_weights(&terms[*place], weights))
             .collect();
-        let part_terms: BTreeSet<String> = settings
-            .parts
-            .iter()
-            .map(|part| words::term(part))
-            .collect();
+        let part_terms = part_terms(settings);
         let parts = term_weights
             .iter()
             .map(|terms| lexicon.parts(terms, &part_terms))
@@ -94,13 +90,7 @@ impl<'a> Likeness<'a> {
     }
 
     fn bonus(&self, a: usize, b: usize) -> f32 {
-        match self.parts[a].is_empty() || self.parts[b].is_empty() {
-            true => 0.0,
-            false => {
-                let alike = clustering::cosine(&self.parts[a], &self.parts[b]);
-                self.weights.part * (alike - self.weights.part_expected)
-            }
-        }
+        part_bonus(&self.parts[a], &self.parts[b], self.weights)
     }
 
     /// The vectors with dimensions that other issues' vectors have as well, by issue.
@@ -127,4 +117,39 @@ impl<'a> Likeness<'a> {
         };
         clustering::cluster(&items, known, settings.cut, settings.max_part)
     }
+}
+
+/// What the parts that two issues name add to their similarity.
+fn part_bonus(a: &SparseVector, b: &SparseVector, weights: &Weights) -> f32 {
+    match a.is_empty() || b.is_empty() {
+        true => 0.0,
+        false => weights.part * (clustering::cosine(a, b) - weights.part_expected),
+    }
+}
+
+fn part_terms(settings: &Settings) -> BTreeSet<String> {
+    let parts = settings.parts.iter();
+    parts.map(|part| words::term(part)).collect()
+}
+
+/// The positions of those of `many` that are at least as alike to one of `few` as issues of one cluster are. All are
+/// lasting vectors, which hold what their issues say of the parts of a harness.
+pub fn near(few: &[SparseVector], many: &[&SparseVector], settings: &Settings) -> Vec<usize> {
+    let terms = part_terms(settings);
+    let dims: HashSet<u32> = terms.iter().map(|term| lasting_dim(term)).collect();
+    let parts = |vector: &SparseVector| -> SparseVector {
+        let named = vector.iter().filter(|(dim, _)| dims.contains(dim));
+        let mut parts: SparseVector = named.copied().collect();
+        parts.sort_unstable_by_key(|(dim, _)| *dim);
+        let length = parts.iter().map(|(_, value)| value * value).sum::<f32>();
+        for (_, value) in &mut parts {
+            *value /= length.sqrt();
+        }
+        parts
+    };
+    let of_few: Vec<SparseVector> = few.iter().map(parts).collect();
+    let of_many: Vec<SparseVector> = many.iter().map(|vector| parts(vector)).collect();
+    let weights = &settings.weights;
+    let bonus = |a: usize, b: usize| part_bonus(&of_few[a], &of_many[b], weights);
+    clustering::near(few, many, settings.cut, weights.most_bonus(), bonus)
 }

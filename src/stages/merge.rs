@@ -206,8 +206,8 @@ impl Found {
         let line =
             |told: &Told| serde_json::to_string(&told.unit).expect("an outcome is plain data");
         told.sort_by(|a, b| {
-            (a.place, &a.attempt)
-                .cmp(&(b.place, &b.attempt))
+            (a.place, &a.attempt, &a.build)
+                .cmp(&(b.place, &b.attempt, &b.build))
                 .then_with(|| line(a).cmp(&line(b)))
                 .then_with(|| match &a.unit.evidence {
                     Some(digest) => a.evidence.compare(&b.evidence, digest),

@@ -29,7 +29,7 @@ pub struct ShardPlan {
     pub shards: Vec<Vec<usize>>,
 }
 
-pub const SHARD_PLAN_FORMAT: u32 = 1;
+pub const SHARD_PLAN_FORMAT: u32 = 2;
 
 /// A plan as it lies in its file.
 #[derive(Debug, Clone)]
@@ -131,8 +131,17 @@ pub fn read(path: &Path) -> Result<StoredPlan, PlanError> {
         path: path.to_path_buf(),
         message,
     };
+    let value: Value = serde_json::from_slice(&bytes).map_err(|error| broken(error.to_string()))?;
+    let format = value["format"].as_u64();
+    if format.is_some_and(|format| format < SHARD_PLAN_FORMAT.into()) {
+        return Err(broken(format!(
+            "it is of an older version of pipeline (format {}, not {SHARD_PLAN_FORMAT}); plan anew with this one: \
+             pipeline plan",
+            value["format"]
+        )));
+    }
     let plan: ShardPlan =
-        serde_json::from_slice(&bytes).map_err(|error| broken(error.to_string()))?;
+        serde_json::from_value(value).map_err(|error| broken(error.to_string()))?;
     if plan.format != SHARD_PLAN_FORMAT {
         let message = format!("format {} is not {SHARD_PLAN_FORMAT}", plan.format);
         return Err(broken(message));

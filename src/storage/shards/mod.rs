@@ -23,7 +23,7 @@ pub use read::{Finished, Found, Refusal, attempts, finished, read};
 use super::plans::{ShardPlan, StoredPlan};
 use crate::domain::shard::ShardId;
 
-pub const SHARD_FORMAT: u32 = 1;
+pub const SHARD_FORMAT: u32 = 2;
 
 const CLAIM: &str = "claim.json";
 const OUTCOMES: &str = "outcomes.jsonl";

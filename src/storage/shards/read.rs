@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::{CLAIM, Claim, MOST_LINE_BYTES, OUTCOMES, SEAL, SHARD_FORMAT, Seal};
@@ -121,13 +122,19 @@ pub fn attempts(below: &Path) -> Result<(Vec<PathBuf>, Vec<Refusal>), RunError> 
 /// Reads an attempt at a shard of the plan.
 pub fn read(folder: &Path, plan: &StoredPlan) -> Result<Found, Refusal> {
     let path = folder.join(CLAIM);
-    let claim: Claim = json(&path)?;
     let refuse = |why: String| Refusal::new(&path, why);
-    if claim.format != SHARD_FORMAT {
+    let value: Value = json(&path)?;
+    let format = value["format"].as_u64();
+    if format.is_some_and(|format| format < SHARD_FORMAT.into()) {
         return Err(refuse(format!(
-            "format {} is not {SHARD_FORMAT}",
-            claim.format
+            "is of an older version of pipeline (format {}, not {SHARD_FORMAT}); plan anew with this one: pipeline plan",
+            value["format"]
         )));
+    }
+    let claim: Claim = serde_json::from_value(value).map_err(|error| refuse(error.to_string()))?;
+    if claim.format != SHARD_FORMAT {
+        let message = format!("format {} is not {SHARD_FORMAT}", claim.format);
+        return Err(refuse(message));
     }
     if claim.attempt.len() != 32 || !is_hex(&claim.attempt) {
         return Err(refuse(format!("{:?} names no attempt", claim.attempt)));
@@ -135,6 +142,9 @@ pub fn read(folder: &Path, plan: &StoredPlan) -> Result<Found, Refusal> {
     let measured = &claim.measured;
     if let Some(why) = measured.difference(plan) {
         return Err(refuse(why));
+    }
+    if !is_build(&measured.build) {
+        return Err(refuse(format!("{:?} names no build", measured.build)));
     }
     if claim.shard.of() != plan.n_shards() {
         let n = plan.n_shards();
@@ -167,6 +177,14 @@ pub fn read(folder: &Path, plan: &StoredPlan) -> Result<Found, Refusal> {
         outcomes: log.outcomes,
         claim,
     })
+}
+
+/// Whether a text names a build of a program: `build-id:` or `sha256:` and hexadecimal digits.
+fn is_build(text: &str) -> bool {
+    let digits = text
+        .strip_prefix("build-id:")
+        .or_else(|| text.strip_prefix("sha256:"));
+    digits.is_some_and(|digits| (1..=128).contains(&digits.len()) && is_hex(digits))
 }
 
 /// What attempts at a shard have finished.

@@ -22,6 +22,19 @@ fn a_plan_for_any_build_takes_outcomes_of_several_and_says_so() {
     let said = "outcomes of several builds: build-id:1, build-id:2";
     assert!(ran.stdout.contains(said), "{}", ran.stdout);
 
+    // What names no build is nobody's.
+    for odd in ["", "build-id:", "build-id:1\\u001b[2J", "sha256:../1"] {
+        let attempt = recorded.sealed(&plan, ShardId::new(1, 2).expect("a shard"), 3);
+        let claim = attempt.join("claim.json");
+        let text = std::fs::read_to_string(&claim).expect("reads");
+        let text = text.replace("\"build-id:3\"", &format!("\"{odd}\""));
+        std::fs::write(&claim, text).expect("writes");
+        let ran = recorded.project.run(&["merge", &file]);
+        let told = ran.stdout.contains("names no build") && !ran.stdout.contains('\x1b');
+        assert!(told, "{odd}: {}{}", ran.stdout, ran.stderr);
+        std::fs::remove_dir_all(attempt).expect("removes");
+    }
+
     // This very program runs it too.
     let command = ["evaluate", "--plan", &file, "--shard", "1/2"];
     let elsewhere = recorded.project.path("elsewhere");

@@ -86,6 +86,16 @@ const FAULTS: &[Fault] = &[
         "the build of pipeline is",
     ),
     (
+        "an older format",
+        |at| {
+            edit(at, "claim.json", |text| {
+                text.replace("\"format\": 2", "\"format\": 1")
+                    .replace("\"build\"", "\"built\"")
+            })
+        },
+        "plan anew with this one: pipeline plan",
+    ),
+    (
         "an image where the plan has none",
         |at| {
             edit(at, "claim.json", |text| {
@@ -382,6 +392,12 @@ fn a_machine_that_is_not_as_planned_never_runs_the_shard() {
         &other,
         &format!("the build of pipeline is {build}, the plan has build-id:0"),
     );
+
+    let older = edited(&file, &plan, "{\"format\":2,", "{\"format\":1,");
+    let ran = project.run(&["merge", &older]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    let what_to_type = "plan anew with this one: pipeline plan";
+    assert!(ran.stderr.contains(what_to_type), "{}", ran.stderr);
 
     for (shard, code) in [("3/2", 2), ("1/3", 2), ("0/2", 2)] {
         let ran = project.run(&["evaluate", "--plan", &file, "--shard", shard]);

@@ -9,6 +9,7 @@ mod case;
 mod check;
 mod chromium;
 mod cluster;
+mod cluster_at_once;
 mod cluster_growth;
 mod collect;
 mod collect_full;

@@ -9,6 +9,7 @@ pub mod index;
 pub mod junit;
 #[cfg(feature = "kubernetes")]
 pub mod kubernetes;
+pub mod left_groups;
 pub mod mock;
 pub mod plots;
 pub mod processes;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::trial::Cells;
 use super::{Classify, Context, Failure, Kind, Result, install};
+use crate::adapters::left_groups;
 use crate::adapters::sandbox::{
     Docker, DockerConfig, Limits, Namespaces, Sandbox, docker_image_id,
 };
@@ -134,6 +135,7 @@ pub async fn sweep(context: &Context, sandbox: &dyn Sandbox) -> Result<()> {
     let n_swept = swept.containers
         + swept.cgroups
         + swept.folders
+        + left_groups::sweep()
         + install::sweep(&context.project.frozen())?
         + usize::from(Run::sweep(&context.project.runs()).kind(Kind::Environment)?);
     if n_swept > 0 {

@@ -26,8 +26,6 @@ pub struct Cgroup {
 #[derive(Debug, PartialEq, Eq)]
 struct Parent {
     folder: PathBuf,
-    /// Where the hierarchy is mounted.
-    mount: PathBuf,
     controllers: Vec<String>,
     version: Version,
 }
@@ -158,66 +156,35 @@ fn enter_and_empty(group: &Cgroup, folder: &Path) -> std::io::Result<()> {
 impl Drop for Cgroup {
     fn drop(&mut self) {
         for folder in &self.folders {
-            remove(folder);
-        }
-    }
-}
-
-/// Removes a group without processes. Says whether this did it.
-fn remove(folder: &Path) -> bool {
-    // The kernel lets go of the last process a moment after it is gone for everybody else.
-    for _ in 0..100 {
-        match fs::remove_dir(folder) {
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
-                std::thread::sleep(Duration::from_millis(2));
+            // The kernel lets go of the last process a moment after it is gone for everybody else.
+            for _ in 0..100 {
+                match fs::remove_dir(folder) {
+                    Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                        std::thread::sleep(Duration::from_millis(2));
+                    }
+                    _ => break,
+                }
             }
-            removed => return removed.is_ok(),
         }
     }
-    false
 }
 
-/// Removes groups whose maker is dead, with the processes that are left in them. Returns how many.
-///
-/// They are looked for in the whole of each hierarchy, because a run that was killed may have lived in another group
-/// than this process does: another login, another job of a service.
+/// Removes groups whose maker is dead. Returns how many.
 pub fn sweep() -> usize {
-    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let parents = find_parents(&own, &mounts);
-    parents
-        .iter()
-        .map(|parent| sweep_below(&parent.mount))
-        .sum()
-}
-
-fn sweep_below(folder: &Path) -> usize {
-    let inner = fs::read_dir(folder).into_iter().flatten().flatten();
-    let inner = inner.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    inner
-        .map(|entry| {
-            let name = entry.file_name();
-            let maker = name
-                .to_str()
-                .and_then(|name| Maker::parse(name.strip_prefix(PREFIX)?));
-            let folder = entry.path();
-            if maker.is_some_and(|maker| maker.is_dead()) {
-                end_members(&folder);
-                usize::from(remove(&folder))
-            } else {
-                sweep_below(&folder)
-            }
-        })
-        .sum()
-}
-
-fn end_members(group: &Path) {
-    let members = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
-    // Processes that this one cannot name are listed as 0.
-    let members = members.lines().filter_map(|line| line.parse().ok());
-    for pid in members.filter(|pid: &i32| *pid > 0) {
-        let _ = nix::sys::signal::kill(Pid::from_raw(pid), nix::sys::signal::SIGKILL);
-    }
+    let left = parents()
+        .into_iter()
+        .filter_map(|parent| parent.folder.read_dir().ok())
+        .flatten()
+        .flatten();
+    left.filter(|entry| {
+        let name = entry.file_name();
+        let maker = name
+            .to_str()
+            .and_then(|name| Maker::parse(name.strip_prefix(PREFIX)?));
+        let dead = maker.is_some_and(|maker| maker.is_dead());
+        dead && fs::remove_dir(entry.path()).is_ok()
+    })
+    .count()
 }
 
 /// The number of kills in the text of `memory.events` or `memory.oom_control`.
@@ -303,7 +270,6 @@ fn find_parents(own: &str, mounts: &str) -> Vec<Parent> {
             .collect();
         found.push(Parent {
             folder,
-            mount,
             controllers,
             version,
         });

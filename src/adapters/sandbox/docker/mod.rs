@@ -28,7 +28,6 @@ use tokio::time::{Instant, timeout};
 
 use self::container::{Container, LABEL_MAKER, SOCKET};
 use self::daemon::sort;
-use super::cgroup;
 use super::error::SandboxError;
 use super::init::{SPEAKER, put_first};
 use super::maker::{Maker, owner};
@@ -297,7 +296,6 @@ impl Sandbox for Docker {
             let listed = self.client.list_containers(Some(options)).await;
             let mut swept = Swept {
                 folders: sweep_folders(),
-                cgroups: cgroup::sweep(),
                 ..Swept::default()
             };
             for container in listed.map_err(|error| sort("sweep", "list containers", error))? {

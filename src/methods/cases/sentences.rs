@@ -49,7 +49,15 @@ fn told(expect: &Expect) -> String {
         parts.push(format!("{} must {rest}", one_of(&what)));
     };
     if let Some(texts) = &expect.has {
-        must(&mut parts, format!("contain {}", quoted(texts, "and")));
+        // Of several, each text may be in another one.
+        match several {
+            true => {
+                for text in texts.as_slice() {
+                    must(&mut parts, format!("contain {text:?}"));
+                }
+            }
+            false => must(&mut parts, format!("contain {}", quoted(texts, "and"))),
+        }
     }
     if let Some(texts) = &expect.lacks {
         parts.push(format!(
@@ -156,13 +164,18 @@ fn looked(expect: &Expect) -> Looked {
     match expect.channel {
         None | Some(Channel::Requests) => {
             let (place, several) = match expect.request {
-                Some(Pick::Nth(n)) => (format!("in request {n}{launch} to the model"), false),
-                Some(Pick::Named(PickNamed::First)) => {
-                    (format!("in the first request{launch} to the model"), false)
-                }
-                Some(Pick::Named(PickNamed::Last)) => {
-                    (format!("in the last request{launch} to the model"), false)
-                }
+                Some(Pick::Nth(n)) => (
+                    format!("in request {n}{launch} to the model that offers tools"),
+                    false,
+                ),
+                Some(Pick::Named(PickNamed::First)) => (
+                    format!("in the first request{launch} to the model that offers tools"),
+                    false,
+                ),
+                Some(Pick::Named(PickNamed::Last)) => (
+                    format!("in the last request{launch} to the model that offers tools"),
+                    false,
+                ),
                 Some(Pick::Named(PickNamed::Side)) => (
                     format!("in the requests{launch} to the model that offer no tools"),
                     true,
@@ -183,6 +196,10 @@ fn looked(expect: &Expect) -> Looked {
                         several,
                     };
                 }
+            };
+            let what = match several && !inner {
+                true => of_each(&what),
+                false => what,
             };
             Looked {
                 place,
@@ -268,6 +285,21 @@ fn of_body(at: &str) -> (String, bool) {
     (known.to_owned(), true)
 }
 
+/// What is one in each request, as one speaks of several requests.
+fn of_each(what: &str) -> String {
+    for (one, several) in [
+        ("the header ", "the headers "),
+        ("the name ", "the names "),
+        ("the result ", "the results "),
+        ("the text ", "the texts "),
+    ] {
+        if let Some(rest) = what.strip_prefix(one) {
+            return format!("{several}{rest}");
+        }
+    }
+    what.to_owned()
+}
+
 fn selects_several(at: &str) -> bool {
     at.contains(['*', '?', ':', ',']) || at.contains("..")
 }
@@ -308,12 +340,25 @@ mod tests {
         );
         check(
             "channel = \"requests\"\nrequest = \"last\"\nat = \"$.messages[?@.tool_call_id == 'other'].content\"\nequals = \"denied\"",
-            "In the last request to the model, the result of the call \"other\" must be exactly \"denied\".",
+            "In the last request to the model that offers tools, the result of the call \"other\" must be exactly \"denied\".",
         );
         check(
             "channel = \"requests\"\nlaunch = 2\nrequest = 3\nat = \"$.messages[1].content\"\nhas = [\"a\", \"b\"]\nlacks = [\"c\", \"d\"]",
-            "In request 3 of launch 2 to the model, the text of message 2 must contain \"a\" and \"b\", \
+            "In request 3 of launch 2 to the model that offers tools, the text of message 2 must contain \"a\" and \"b\", \
              and the text of message 2 must not contain \"c\" or \"d\".",
+        );
+        check(
+            "channel = \"requests\"\nat = \"$.messages[*].content\"\nhas = [\"a\", \"b\"]",
+            "In the requests to the model, one of the texts of the messages must contain \"a\", and one of the texts of \
+             the messages must contain \"b\".",
+        );
+        check(
+            "channel = \"requests\"\nat = \"$.model\"\nequals = \"m\"",
+            "In the requests to the model, one of the names of the model must be exactly \"m\".",
+        );
+        check(
+            "channel = \"requests\"\nheader = \"x-a\"\nlacks = \"k\"",
+            "In the requests to the model, none of the headers x-a may contain \"k\".",
         );
         check(
             "channel = \"requests\"\ncount = 2",
@@ -321,11 +366,11 @@ mod tests {
         );
         check(
             "channel = \"requests\"\nrequest = 2\nafter_ms = { min = 900 }",
-            "Request 2 to the model must come at least 900 milliseconds after the one before it.",
+            "Request 2 to the model that offers tools must come at least 900 milliseconds after the one before it.",
         );
         check(
             "channel = \"requests\"\nrequest = \"last\"\nat = \"$.messages[*].content\"\norder = [{ has = \"a\" }, { has = \"b\" }]",
-            "In the last request to the model, among the texts of the messages must come, in this order, one that \
+            "In the last request to the model that offers tools, among the texts of the messages must come, in this order, one that \
              has \"a\", then one that has \"b\".",
         );
     }

@@ -30,7 +30,7 @@ pub struct Args {
     /// Where candidates run; from pipeline/evaluate.toml unless said
     #[arg(long)]
     sandbox: Option<SandboxKind>,
-    /// Cores to keep busy; all there are unless said
+    /// Cores to keep busy; from pipeline/evaluate.toml unless said
     #[arg(long, short, value_name = "N")]
     jobs: Option<usize>,
     /// Name the run; the day and a letter unless said

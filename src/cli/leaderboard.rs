@@ -30,7 +30,7 @@ pub struct Args {
     /// Where builders and candidates run [default: those of pipeline/build.toml and pipeline/evaluate.toml]
     #[arg(long)]
     sandbox: Option<SandboxKind>,
-    /// Trials at the same time; as many as there are cores unless said
+    /// Cores to keep busy; from pipeline/evaluate.toml unless said
     #[arg(long, short, value_name = "N")]
     jobs: Option<usize>,
     /// Run this command in the place of OpenCode; see `pipeline build`

@@ -103,6 +103,11 @@ pub fn run(context: &Context, config: &Config) -> Result<Summary> {
 
 /// Whether the certificate is current and proves the suite, without running anything.
 pub fn check(context: &Context) -> Result<Summary> {
+    checked(context).map(|(summary, _)| summary)
+}
+
+/// And whether the certificate is current.
+fn checked(context: &Context) -> Result<(Summary, bool)> {
     let suite = evaluate::suite(context)?;
     let wanted = wanted(context, &suite)?;
     let old = certificate(context)?;
@@ -110,26 +115,29 @@ pub fn check(context: &Context) -> Result<Summary> {
     proof.findings.extend(wanted.findings.iter().cloned());
     let n_units = wanted.cases.len() * wanted.subjects.len();
     let n_run = n_units - known(&old, &wanted).len();
-    for stale in stale(&old, &wanted) {
+    let stale = stale(&old, &wanted);
+    let is_current = stale.is_empty() && n_run == 0;
+    for stale in stale {
         proof.findings.insert(
             0,
             format!("the certificate is stale: {stale}; type pipeline certify"),
         );
     }
-    Ok(Summary {
+    let summary = Summary {
         run: None,
         n_run,
         n_unreached: 0,
         n_units,
         n_invalid: 0,
         proof,
-    })
+    };
+    Ok((summary, is_current))
 }
 
 /// The same; of a current certificate, so many units are run again to see whether they end as it says.
 pub fn check_by_sample(context: &Context, config: &Config, n: usize) -> Result<Summary> {
-    let mut summary = check(context)?;
-    if n == 0 || summary.n_run > 0 {
+    let (mut summary, is_current) = checked(context)?;
+    if n == 0 || !is_current {
         return Ok(summary);
     }
     let sampled = sample::differences(context, config, &certificate(context)?, n)?;

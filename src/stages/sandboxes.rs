@@ -41,7 +41,7 @@ pub struct Settings {
     pub sandbox: SandboxKind,
     /// The image of Docker cells.
     pub image: String,
-    /// Trials at the same time; 0 means as many as there are cores.
+    /// Cores to keep busy; 0 means all there are.
     pub jobs: usize,
     /// Cells at the same time at most, those that wait for something included.
     pub most_cells: usize,

@@ -123,7 +123,7 @@ fn attempt(context: &Context, config: &Config, plan: &StoredPlan) -> Result<Summ
             let work = Work {
                 plan: &plan.plan.run,
                 suite: &suite,
-                expected: &evaluate::Expected::read(context, &suite)?,
+                expected: Some(&evaluate::Expected::read(context, &suite)?),
                 sandbox: sandboxes::open(context, kind, image).await?,
                 settings: &settings,
                 jobs: config.jobs,

@@ -782,6 +782,13 @@ fn the_certificate_names_what_is_not_proven_and_goes_stale() {
         (0, Some(4)),
         "the changed case on all"
     );
+    // Of a certificate that is about something else no sample is drawn.
+    let gone = project.path("candidates/mutants/silent.toml");
+    std::fs::remove_file(gone).expect("removes");
+    let ran = project.run(&["certify", "--check", "--sample", "8"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    let told = ran.stdout.contains("the certificate is stale: ");
+    assert!(told, "{}", ran.stdout);
 }
 
 #[test]

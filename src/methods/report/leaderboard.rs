@@ -103,7 +103,10 @@ pub fn leaderboard(
         .iter()
         .map(|contestant| model_row(contestant, runs, analysis))
         .collect();
-    let mean = |row: &ModelRow| row.rates.as_ref().and_then(|rates| rates.overall.mean);
+    let mean = |row: &ModelRow| {
+        let rates = row.rates.as_ref();
+        rates.and_then(|rates| rates.overall.mean).map(comparable)
+    };
     models.sort_by(|a, b| {
         let [of_a, of_b] = [a, b].map(|row| mean(row).unwrap_or(-1.0));
         of_b.total_cmp(&of_a).then_with(|| a.model.cmp(&b.model))
@@ -116,6 +119,11 @@ pub fn leaderboard(
         });
     }
     Leaderboard { facts, models }
+}
+
+/// Without the last digits, in which sums of the same rates in another order differ.
+fn comparable(mean: f64) -> f64 {
+    (mean * 1e12).round() / 1e12
 }
 
 fn model_row(
@@ -214,6 +222,16 @@ mod tests {
     use crate::domain::clause::Scenario;
     use crate::domain::model_call::Tokens;
     use crate::domain::results::{Row, Status};
+
+    #[test]
+    fn the_order_of_builds_breaks_no_tie() {
+        let rates = [100, 100, 101].map(|passed| f64::from(passed) / 473.0);
+        let mean = |order: [usize; 3]| order.map(|idx| rates[idx]).iter().sum::<f64>() / 3.0;
+        let (one, other) = (mean([0, 1, 2]), mean([2, 0, 1]));
+        assert_ne!(one, other);
+        assert_eq!(comparable(one), comparable(other));
+        assert_ne!(comparable(0.5), comparable(0.5 + 1.0 / 24_000.0));
+    }
 
     fn build(name: &str, state: State, output: u64) -> Build {
         Build {

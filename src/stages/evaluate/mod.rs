@@ -54,7 +54,7 @@ pub struct Config {
     pub take_up: TakeUp,
     /// Nonces are drawn from it; drawn itself unless said.
     pub seed: Option<String>,
-    /// Run the units in an order drawn from this number instead of by id.
+    /// Run the units in an order drawn from this number instead of the longest first.
     pub shuffle: Option<u64>,
     /// Outcomes that are taken over instead of run.
     pub known: Vec<UnitOutcome>,
@@ -137,7 +137,7 @@ async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<S
     let work = Work {
         plan: &run.plan.clone(),
         suite,
-        expected: &expected,
+        expected: config.shuffle.is_none().then_some(&expected),
         sandbox,
         settings: &config.settings,
         jobs: config.jobs,
@@ -165,7 +165,8 @@ async fn evaluate(context: &Context, config: &Config, suite: &Suite) -> Result<S
 pub(super) struct Work<'a> {
     pub plan: &'a Plan,
     pub suite: &'a Suite,
-    pub expected: &'a Expected<'a>,
+    /// Which units idle and are begun first; none where the order of the units is to be kept.
+    pub expected: Option<&'a Expected<'a>>,
     pub sandbox: Arc<dyn Sandbox>,
     pub settings: &'a Settings,
     pub jobs: usize,
@@ -206,9 +207,10 @@ pub(super) async fn run_units(
         .buffer_unordered(jobs.max(1))
         .try_collect()
         .await?;
-    let mut queue = Queue::new(most.saturating_sub(2 * jobs));
+    let most_idling = most.saturating_sub(2 * jobs).max(most / 4);
+    let mut queue = Queue::new(most_idling);
     for unit in units {
-        let idles = expected.idles(&unit);
+        let idles = expected.is_some_and(|expected| expected.idles(&unit));
         queue.push(Waiting::new(unit, idles));
     }
     let means = Means {

@@ -148,7 +148,7 @@ fn lock(context: &Context, out: &Path) -> Result<File> {
             "another process makes the table in {}",
             context.project.shown(out)
         ))
-        .hint("wait for it, or give this one a folder of its own: --out DIR")),
+        .hint("wait for it: two at a time would pay for the same builds")),
         Err(fs::TryLockError::Error(error)) => Err(error).kind(Kind::Environment),
     }
 }

@@ -35,6 +35,21 @@ pub struct Subject {
     pub fails: BTreeMap<CaseId, String>,
 }
 
+#[cfg(test)]
+impl Subject {
+    /// One that fails these cases.
+    pub fn failing(fails: &[&str]) -> Self {
+        let fails = fails.iter();
+        Subject {
+            digest: "d".into(),
+            vacuous: false,
+            fails: fails
+                .map(|id| (CaseId::new(*id), "assertion".into()))
+                .collect(),
+        }
+    }
+}
+
 impl Certificate {
     /// All candidates, the reference first.
     pub fn subjects(&self) -> impl Iterator<Item = (&str, &Subject)> {

@@ -203,12 +203,8 @@ mod tests {
 
     fn subject(vacuous: bool, fails: &[&str]) -> Subject {
         Subject {
-            digest: "d".into(),
             vacuous,
-            fails: fails
-                .iter()
-                .map(|id| (CaseId::new(*id), "assertion".into()))
-                .collect(),
+            ..Subject::failing(fails)
         }
     }
 

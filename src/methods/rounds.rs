@@ -143,14 +143,6 @@ mod tests {
     }
 
     fn certificate(known: &[&str], fails: &[&str]) -> Certificate {
-        let subject = |fails: &[&str]| Subject {
-            digest: "d".into(),
-            vacuous: false,
-            fails: fails
-                .iter()
-                .map(|id| (CaseId::new(*id), "assertion".into()))
-                .collect(),
-        };
         Certificate {
             format: CERTIFICATE_FORMAT,
             tool_version: "0".into(),
@@ -159,8 +151,8 @@ mod tests {
                 .iter()
                 .map(|id| (CaseId::new(*id), "d".into()))
                 .collect(),
-            reference: subject(&[]),
-            mutants: BTreeMap::from([("m/one".to_owned(), subject(fails))]),
+            reference: Subject::failing(&[]),
+            mutants: BTreeMap::from([("m/one".to_owned(), Subject::failing(fails))]),
         }
     }
 

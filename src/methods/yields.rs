@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
     use crate::domain::case::CaseId;
-    use crate::domain::certificate;
+    use crate::domain::certificate::{CERTIFICATE_FORMAT, Subject};
 
     fn decision(n: usize, on: &str, verb: Verb) -> Decision {
         Decision {
@@ -204,6 +204,7 @@ mod tests {
         check(&tried[..1], &[], "use comparison: nothing");
         check(&tried, &[], "use expansion: 1 of its last 1");
     }
+
     #[test]
     fn a_mutant_belongs_to_a_method_whose_cases_alone_fail_it() {
         let case = |id: &str, method: &str| {
@@ -219,26 +220,18 @@ mod tests {
             case("startup/b", expansion),
             case("startup/c", expansion),
         ];
-        let subject = |fails: &[&str]| certificate::Subject {
-            digest: "d".into(),
-            vacuous: false,
-            fails: fails
-                .iter()
-                .map(|id| (CaseId::new(*id), "assertion".into()))
-                .collect(),
-        };
         let mutants = [
-            ("m/both", subject(&["startup/a", "startup/b"])),
-            ("m/expansion", subject(&["startup/b", "startup/c"])),
-            ("m/nobody", subject(&[])),
-            ("m/gone", subject(&["startup/gone"])),
+            ("m/both", Subject::failing(&["startup/a", "startup/b"])),
+            ("m/expansion", Subject::failing(&["startup/b", "startup/c"])),
+            ("m/nobody", Subject::failing(&[])),
+            ("m/gone", Subject::failing(&["startup/gone"])),
         ];
         let certificate = Certificate {
-            format: certificate::CERTIFICATE_FORMAT,
+            format: CERTIFICATE_FORMAT,
             tool_version: "0".into(),
             tool_sources: "0".into(),
             cases: BTreeMap::new(),
-            reference: subject(&[]),
+            reference: Subject::failing(&[]),
             mutants: BTreeMap::from(mutants.map(|(name, subject)| (name.to_owned(), subject))),
         };
         let suite: Vec<&Case> = cases.iter().collect();
